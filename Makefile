@@ -6,7 +6,7 @@ TEST_FLAGS ?=
 FUZZ_SECONDS ?= 1200
 SOAK_SECONDS ?= 7200
 
-.PHONY: tune build test test-rdma test-long fuzz soak docs bench lint format sanitize sanitize-thread clean
+.PHONY: tune build test test-slow test-rdma test-long fuzz soak docs bench lint format sanitize sanitize-thread clean
 
 tune: build
 	@.venv/bin/waywiser tune $(TUNE_FLAGS)
@@ -14,9 +14,15 @@ tune: build
 build:
 	$(SETUP)
 
+# For each change: the C++ tests, and the Python tests that take little time.
 test:
 	$(SETUP) --tests
 	@scripts/test $(TEST_FLAGS)
+
+# The explorer of schedules, and the other Python tests: the programs of apps/, jobs under every launcher, wheels, large simulations.
+test-slow:
+	$(SETUP) --slow-tests
+	@scripts/test_slow $(TEST_FLAGS)
 
 test-rdma:
 	$(SETUP) --tests
@@ -34,7 +40,7 @@ soak:
 
 # What takes too long for every day; tests/long_results.md tells of the last time.
 test-long:
-	$(SETUP) --tests
+	$(SETUP) --slow-tests
 	@.venv/bin/python scripts/test_long $(TEST_LONG_FLAGS)
 
 # The reference site, into build/docs/index.html.

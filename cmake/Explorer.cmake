@@ -33,10 +33,11 @@ add_executable(waywiser_explorer
   $<TARGET_OBJECTS:explored_memory> $<TARGET_OBJECTS:explored_activities>)
 foreach(target explored_memory explored_activities waywiser_explorer)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
-  target_compile_options(${target} PRIVATE -O1)
+  target_compile_options(${target} PRIVATE ${test_options})
   target_link_libraries(${target} PRIVATE waywiser_warnings waywiser_json_headers waywiser_ucx_headers)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WAYWISER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endforeach()
 target_link_libraries(waywiser_explorer PRIVATE waywiser_core GTest::gtest GTest::gtest_main)
 # The core's own of what is in explored_memory is left out.
 target_link_options(waywiser_explorer PRIVATE LINKER:-z,muldefs,--wrap=memcpy,--wrap=memmove,--wrap=memset)
-add_dependencies(waywiser_tests waywiser_explorer)
+add_dependencies(waywiser_slow_tests waywiser_explorer)

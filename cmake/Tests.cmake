@@ -6,9 +6,11 @@ list(FILTER test_sources EXCLUDE REGEX "/tests/(explorer|consumers)/")  # progra
 add_executable(waywiser_tests ${test_sources})
 target_include_directories(waywiser_tests PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(waywiser_tests PRIVATE waywiser_core waywiser_warnings GTest::gtest GTest::gtest_main)
-target_compile_options(waywiser_tests PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)  # quicker to build; the core has its own
+# Quicker to build; the core has its own. A sanitizer's reports name lines.
+set(test_options -O1 $<IF:$<BOOL:${WAYWISER_SANITIZE}>,-g1,-g0>)
+target_compile_options(waywiser_tests PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${test_options}>")
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-waywiser_compile_together(waywiser_tests)
+waywiser_compile_together(waywiser_tests <gtest/gtest.h>)
 waywiser_python_package(libucx libucx_folder)
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_TEST_LIBUCP="${libucx_folder}/lib/libucp.so.0")
 if(TARGET waywiser-peer)
@@ -32,6 +34,9 @@ target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_NVRTC="$<TARGET_
 add_executable(returns_a_code "${PROJECT_SOURCE_DIR}/tests/comm/returns_a_code.cc")
 target_link_libraries(returns_a_code PRIVATE waywiser_core waywiser_warnings)
 add_dependencies(waywiser_tests returns_a_code)
+
+# What `make test-slow` needs besides.
+add_custom_target(waywiser_slow_tests)
 
 # It stands where a sanitizer's library would, and knows what g++ calls there.
 if(WAYWISER_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -76,4 +81,5 @@ endforeach()
 
 if(NOT WAYWISER_SANITIZE AND NOT WAYWISER_CORE_ONLY)
   include(Apps)
+  add_dependencies(waywiser_slow_tests waywiser_apps)
 endif()

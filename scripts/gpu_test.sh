@@ -84,7 +84,7 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
 # With UCX also the paths between machines, over the loopback device. Tests that fork with a group on GPUs run first: no
 # test before them may have started CUDA.
 tests() {
-  local wanted=${WAYWISER_TEST_FILTER:-*} status=0 halves="scripts/in_two_shards $work/tests.log"
+  local wanted=${WAYWISER_TEST_FILTER:-*} status=0 halves="scripts/in_shards 2 $work/tests.log"
   [ "$wanted" = '*' ] || halves= # one half may have no test
   find_libraries
   "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='*OnCudaGpus*' || status=1

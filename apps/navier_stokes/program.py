@@ -21,7 +21,7 @@ def find_program(gpu: bool = False) -> Path:
     """The program that the build has made, in host memory or on GPUs."""
     program = ROOT / "build/apps" / ("navier_stokes_cuda" if gpu else "navier_stokes")
     if not program.exists():
-        raise RunError(f"there is no {program}: build it with `make test`" + (", WAYWISER_CUDA=ON" if gpu else ""))
+        raise RunError(f"there is no {program}: build it with `make test-slow`" + (", WAYWISER_CUDA=ON" if gpu else ""))
     return program
 
 

@@ -65,15 +65,18 @@ def configure(cuda, tests):
 
 def configure_for_lint(cuda):
     """Writes commands for clang-tidy into a separate folder; it too reads a header once for a dozen files."""
-    _configure(BUILD / "lint", {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_UNITY": "ON"})
+    options = {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_UNITY": "ON"}
+    options["CMAKE_DISABLE_PRECOMPILE_HEADERS"] = "ON"  # they would hide that a file does not include what it needs
+    _configure(BUILD / "lint", options)
 
 
-def build(tests, benchmarks):
-    """Builds the package, and the tests and benchmarks on request."""
+def build(tests, slow_tests, benchmarks):
+    """Builds the package, and the tests, what slow tests need, and the benchmarks on request."""
     if not (BUILD / ".ninja_log").exists():
         say("building (the first time takes minutes)")
     targets = ["waywiser_package"]
     targets += ["waywiser_tests"] if tests else []
+    targets += ["waywiser_slow_tests"] if slow_tests else []
     targets += ["waywiser_benchmarks"] if benchmarks else []
     _ninja(BUILD, targets)
 

@@ -49,9 +49,9 @@ class Gathering {
 enum class Says { signal, put, flush_and_put };
 
 // Rank 0 puts two words into the memory of rank 1, then sets a flag there; rank 1 waits for it.
-class Exchange {
+class WindowCalls {
  public:
-  explicit Exchange(Course& course) : course_(course), ucx_(course, 2), network_(course), gathering_(course, 2) {
+  explicit WindowCalls(Course& course) : course_(course), ucx_(course, 2), network_(course), gathering_(course, 2) {
     for (int rank = 0; rank < 2; ++rank) sessions_.push_back(std::make_unique<Session>(network_, rank, course, ucx_));
   }
 
@@ -116,16 +116,16 @@ class Exchange {
 constexpr Bounds bounds{.deviations = 4, .switches_cost = true};
 
 TEST(ExploredWindows, ASignalArrivesAfterThePuts) {
-  expect_no_problem("two puts and a signal", [](Course& course) { Exchange(course).go(Says::signal); }, bounds);
+  expect_no_problem("two puts and a signal", [](Course& course) { WindowCalls(course).go(Says::signal); }, bounds);
 }
 
 TEST(ExploredWindows, WhatWasFlushedHasArrived) {
   expect_no_problem(
-      "two puts, a flush and a put", [](Course& course) { Exchange(course).go(Says::flush_and_put); }, bounds);
+      "two puts, a flush and a put", [](Course& course) { WindowCalls(course).go(Says::flush_and_put); }, bounds);
 }
 
 TEST(ExploredWindows, APutMayOvertakeAnother) {
-  const Result found = explore([](Course& course) { Exchange(course).go(Says::put); }, bounds);
+  const Result found = explore([](Course& course) { WindowCalls(course).go(Says::put); }, bounds);
   EXPECT_EQ(found.problem, "reader: the flag was there before the data");
 }
 

@@ -179,6 +179,7 @@ def test_public_members_are_counted() -> None:
     assert public_members(text) == {"A": 5, "C": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC_HEADERS)
 def test_public_headers_stand_alone(name: str, tmp_path: Path) -> None:
     header = SOURCES / name

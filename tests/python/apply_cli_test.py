@@ -19,6 +19,7 @@ from waywiser.apply.store import all_kept, keep, kept
 from waywiser.cli.options import simulated
 from waywiser.topology import load_topology
 
+pytestmark = pytest.mark.slow
 MACHINES = Path(waywiser.__file__).with_name("machines")
 
 

@@ -12,6 +12,7 @@ import pytest
 from rank_jobs import MPIRUN, ROOT, finish, runtime_folder, start
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 APPS, BUILT = ROOT / "apps", ROOT / "build/apps"
 ON_HOSTS = ["whole_field", "per_neighbor", "packed", "automatic"]
 # Sizes that no number of ranks divides.

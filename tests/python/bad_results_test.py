@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 
 from waywiser.cli import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:

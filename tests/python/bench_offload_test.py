@@ -18,7 +18,7 @@ from waywiser.offload.client import DATA_ROADS, POINTS
 
 __all__ = ["runtime_folder"]
 REMOTE = remote_road("pinned")
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 SMALL = ("bench", "offload", "--backend", "virtual_gpu", "--sizes", "4000,40000", "--times", "1,3", "--budget", "0.2")
 
 

@@ -22,6 +22,7 @@ from waywiser.bench.symmetric_slots import SymmetricSlots
 from waywiser.bench.team import NotOffered, Team, TeamError
 from waywiser.cli import bench
 
+pytestmark = pytest.mark.slow
 FAKE = Path(__file__).with_name("fake_nvshmem.c")
 
 

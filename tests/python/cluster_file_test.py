@@ -16,6 +16,7 @@ from waywiser.errors import InputError
 from waywiser.simulator.cluster import parse_cluster
 from waywiser.simulator.collectives import Case, crossovers
 
+pytestmark = pytest.mark.slow
 GOOD = """\
 nodes: 1024 x hse-e
 network: fat-tree(2:1)

@@ -12,6 +12,7 @@ import pytest
 
 from waywiser.bench.coalescing import Point, as_csv, crossover, tables
 
+pytestmark = pytest.mark.slow
 COMMAND = [sys.executable, "-c", "from waywiser.cli import main; main()", "bench"]
 SMALL = ("coalescing", "--sizes", "4K,8K", "--blocks", "4,8", "--budget", "0.2")
 

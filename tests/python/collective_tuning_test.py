@@ -15,6 +15,7 @@ from waywiser.cli import run
 from waywiser.collective_tuning import _missing, collectives_into
 from waywiser.results import Results
 
+pytestmark = pytest.mark.slow
 SECONDS = {"LL": 2e-6, "host": 50e-6}
 
 

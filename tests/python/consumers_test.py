@@ -31,6 +31,7 @@ from remote_gpu import Server
 import waywiser
 
 __all__ = ["prefix", "runtime_folder"]
+pytestmark = pytest.mark.slow
 MOST_HEADERS = 11
 
 

@@ -101,6 +101,7 @@ def test_the_typed_program_uses_every_public_name() -> None:
     assert methods | set(ww.__all__) <= used, (methods | set(ww.__all__)) - used
 
 
+@pytest.mark.slow
 def test_the_types_of_the_typed_program_are_right() -> None:
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed: make lint checks it")

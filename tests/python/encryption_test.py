@@ -17,6 +17,7 @@ from two_machines import TwoMachines, ip
 from waywiser import _core
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 needs_tls = pytest.mark.skipif(bool(_core.why_no_tls()), reason=_core.why_no_tls())
 

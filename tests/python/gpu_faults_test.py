@@ -9,6 +9,7 @@ from faults_test import Jobs, jobs, others
 from gpu_fault_jobs import APART, CALLS, LAST, WINDOW
 
 __all__ = ["jobs"]
+pytestmark = pytest.mark.slow
 
 EVERY = pytest.mark.parametrize(("mode", "name"), [(mode, name) for mode in CALLS for name in CALLS[mode]])
 MAKES_AN_ARRAY = "all_reduce on a stream into a new array"

@@ -10,6 +10,7 @@ import time
 import pytest
 from rank_jobs import PROGRAM, run, runtime_folder  # noqa: F401
 
+pytestmark = pytest.mark.slow
 # A launcher's variables for a rank whose other ranks never come.
 LONELY = """
 import os, sys

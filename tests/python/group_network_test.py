@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from two_machines import TwoMachines
 
+pytestmark = pytest.mark.slow
 BEFORE = "import os, subprocess, sys, time, numpy as np, waywiser as ww\ngroup = ww.join()\n"
 
 

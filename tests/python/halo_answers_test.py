@@ -11,6 +11,7 @@ from rank_jobs import ROOT, run, runtime_folder
 jsonschema = pytest.importorskip("jsonschema")
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import json, os, numpy as np, waywiser as ww

@@ -18,6 +18,8 @@ from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import file_of, keep, kept
 from waywiser.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 def one(name: str, target: str = "ucx", value: str = "1", **more: object) -> Setting:
     fields = {"default": "", "why": "told", "group": name, **more}

@@ -19,6 +19,7 @@ from one_slurm import OneSlurm, slurm
 from rank_jobs import COMMAND, HAS_TORCH, MPIRUN, PROGRAM, ROOT
 
 __all__ = ["slurm"]
+pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "groups.md"
 RUNS = int(os.environ.get("WAYWISER_LAUNCHER_RUNS", "1"))

@@ -14,6 +14,7 @@ from waywiser.cli import run
 from waywiser.results import recorded_machines
 from waywiser.topology import load_topology
 
+pytestmark = pytest.mark.slow
 NAME, SMALL = "hse-a", "remote-t4"
 SIMULATE = ["simulate", "latency", "--sizes", "8"]
 VERBS = {

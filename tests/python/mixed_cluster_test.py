@@ -23,6 +23,7 @@ from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
 from waywiser.errors import InputError
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 WAYWISER = [sys.executable, "-c", "from waywiser.cli import main; main()"]
 SHOW = """import json, os, socket

@@ -18,6 +18,7 @@ from measures import cavity_difference, history, orders, strouhal
 from vtu import last_frame, read_frame, read_series
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 PROGRAM = ROOT / "build/apps/navier_stokes"
 TIGHT = ["--tolerance", "1e-13"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 JOBS = 8
 # Rank 1 has one core and a priority that keeps its own threads waiting until it waits itself.
 PROGRAM = """

@@ -43,6 +43,7 @@ from waywiser.simulator.cluster import parse_cluster
 from waywiser.simulator.sweep import OPERATIONS as SIMULATED
 from waywiser.topology import load_topology
 
+pytestmark = pytest.mark.slow
 HOWTO = Path(__file__).parents[2] / "docs" / "howto-cluster.md"
 LISTS = Path(__file__).parents[1] / "library_names"
 KIB = 1024

@@ -19,6 +19,7 @@ from waywiser.report.curves import all_curves
 from waywiser.report.node_charts import node_charts
 from waywiser.units import format_bytes, format_seconds
 
+pytestmark = pytest.mark.slow
 SIZES = (8, 4 << 10, 8 << 10, 64 << 10, 1 << 20, 64 << 20)
 MEMORIES = [("gpu0", "gpu0"), ("host0", "gpu0"), ("gpu0", "host0"), ("host0", "host0")]
 # Alone: two nodes of the type. In the cluster file: from a node of the first type to one of the second.

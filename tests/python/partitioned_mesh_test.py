@@ -8,6 +8,7 @@ import pytest
 from rank_jobs import run, runtime_folder
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 PROGRAM = f"""
 import sys

@@ -8,6 +8,7 @@ import pytest
 from rank_jobs import run, runtime_folder
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).parents[2] / "docs/porting.md").read_text()
 HOST = """

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from rank_jobs import run, runtime_folder
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 
 def test_prepared_on_hosts() -> None:

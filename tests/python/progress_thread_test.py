@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from group_test import wait_for_status
 from rank_jobs import finish, runtime_folder, start
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 # Rank 0 calls nothing of the group between the begin of its part and the file that rank 1 writes when it has the sum.
 BESIDE = """

@@ -24,6 +24,7 @@ from waywiser.errors import InputError
 from waywiser.monitor.counters import Sample
 from waywiser.topology.load import read_machine
 
+pytestmark = pytest.mark.slow
 SETTINGS = Settings("abcd", "node", settings=(Setting("ucx", "UCX_CMA_BW", "9000MBs", "", "measured", "x"),))
 EVERY = set(range(1024))
 

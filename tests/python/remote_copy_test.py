@@ -13,7 +13,7 @@ from remote_gpu import PATIENCE, Server, server, start_client
 import waywiser as ww
 
 __all__ = ["runtime_folder", "server"]
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 
 
 def test_arrays_are_copied_between_servers(server: Server, tmp_path: Path) -> None:

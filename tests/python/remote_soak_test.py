@@ -18,7 +18,7 @@ from remote_gpu import PATIENCE, Server, start_client
 import waywiser as ww
 
 __all__ = ["runtime_folder"]
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 CLIENTS = int(os.environ.get("WAYWISER_SOAK_CLIENTS", "6"))
 GROWTH = 16 << 20  # bytes of the server's process between a third of the clients and the end
 KILLED = "x = gpu.array(np.ones(100000))\ngpu.run('scale', x)\ngpu.synchronize()\nprint('there', flush=True)\ninput()"

@@ -108,9 +108,11 @@ def test_report_writes_page_and_pictures(tmp_path: Path) -> None:
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helper", ["draws", "fails", "cannot start"])
 def test_helpers_change_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: str) -> None:
-    results = Results(made_up.write(tmp_path / "results"))
+    results = Results(made_up.write(tmp_path / "results", gpus=0))
+    monkeypatch.setattr(pictures, "_ENOUGH_FOR_A_HELPER", 2)
     started: list[int] = []
     start = pictures._helper
 

@@ -126,7 +126,8 @@ def test_documents_that_programs_make(name: str) -> None:
 @pytest.mark.parametrize("name", MADE)
 def test_a_broken_document_is_refused(name: str) -> None:
     """Each needed field left out, and each field with a value of another type."""
-    value = MADE[name]()
+    value = {key: one[:3] if isinstance(one, list) else one for key, one in MADE[name]().items()}
+    assert wrong(value) == []
     for key in validator(name).schema["required"]:
         if key != "schema":
             assert wrong({k: v for k, v in value.items() if k != key}), key

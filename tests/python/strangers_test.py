@@ -20,6 +20,7 @@ from rank_jobs import COMMAND, finish, run, runtime_folder, start
 from two_machines import TwoMachines, ip
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 # Addresses at which this process accepts connections from all hosts, by any protocol.
 LISTENS = """

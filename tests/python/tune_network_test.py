@@ -15,6 +15,7 @@ from two_machines import ROOT, TwoMachines
 
 from waywiser import _core
 
+pytestmark = pytest.mark.slow
 MAIN = "import sys; from waywiser.cli import main; sys.argv[0] = 'waywiser'; main()"
 PAIR = ["host0", "other:host0"]
 

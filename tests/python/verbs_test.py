@@ -48,6 +48,18 @@ def gpu_core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
     return fake
 
 
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes seconds, and says nothing of the verbs."""
+    monkeypatch.setattr("waywiser.report.pictures.write_pictures", lambda *_: [])
+
+
+@pytest.fixture
+def no_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake core's collectives are timed by real ranks; one test does that."""
+    monkeypatch.setattr("waywiser.cli.tune.collectives_into", lambda *_: None)
+
+
 def test_tune_prints_one_object(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tune", "--json", "--output", str(tmp_path / "new" / "out")]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -60,6 +72,7 @@ def test_tune_prints_one_object(core: FakeCore, tmp_path: Path, capsys: pytest.C
     assert list((tmp_path / "new" / "out" / "plots").glob("*.png"))
 
 
+@pytest.mark.usefixtures("no_pictures", "no_collectives")
 def test_tune_passes_its_budget_on(core: FakeCore, tmp_path: Path) -> None:
     assert run(["tune", "--quick", "--budget", "50", "--output", str(tmp_path)]) == 0
     options = dict(core.calls)
@@ -68,12 +81,12 @@ def test_tune_passes_its_budget_on(core: FakeCore, tmp_path: Path) -> None:
     assert options["verify"]["budget_seconds"] == pytest.approx(17.5)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_summary_has_at_most_40_lines(
     gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons = [{**gpu_core.profile["unavailable"][0], "mechanism": f"m{index}"} for index in range(30)]
     gpu_core.profile["unavailable"] += reasons
-    monkeypatch.setattr("waywiser.report.pictures.write_pictures", lambda *_: [])
     for width in ("80", "120"):
         monkeypatch.setenv("COLUMNS", width)
         assert run(["tune", "--output", str(tmp_path)]) == 0
@@ -85,6 +98,7 @@ def test_summary_has_at_most_40_lines(
     assert (tmp_path / "peers.json").exists()
 
 
+@pytest.mark.usefixtures("no_pictures", "no_collectives")
 def test_without_gpu_it_says_how_to_see_one(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tune", "--output", str(tmp_path)]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if "no GPU here" in line and "--machine" in line]
@@ -182,6 +196,7 @@ def test_measure_as_json_and_table(core: FakeCore, tmp_path: Path, capsys: pytes
     assert "1 GiB" in table
 
 
+@pytest.mark.usefixtures("no_pictures", "no_collectives")
 def test_virtual_gpus_are_labelled_and_never_mixed(
     core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ from waywiser.apply.store import keep, kept
 from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
 
+pytestmark = pytest.mark.slow
 FAKE = Path(__file__).with_name("fake_nccl.c")
 
 

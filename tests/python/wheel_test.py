@@ -22,6 +22,7 @@ from provision.messages import SetupError
 from provision.wheel_tag import check_no_folder, retag
 
 __all__ = ["prefix", "runtime_folder"]
+pytestmark = pytest.mark.slow
 HEADERS = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".tpp"}
 PARTS = {".py", ".json", ".gz", ".css", ".js", ".service", ".timer", ".yml", ""}
 

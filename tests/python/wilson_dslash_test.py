@@ -9,6 +9,7 @@ import pytest
 from rank_jobs import ROOT, finish, runtime_folder, start
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 PROGRAM = ROOT / "build/apps/wilson_dslash"
 SHAPE = (4, 5, 3, 6)  # t, z, y, x
 # DeGrand and Rossi's basis: of t, z, y, x.

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from waywiser.results import Results
 _HERE = Path(__file__).parent
 
 
+@cache
 def _plotly() -> bytes:
     """plotly.min.js of the installed package, read without importing the package (which takes a second)."""
     found = find_spec("plotly")
@@ -35,6 +37,7 @@ def _plotly() -> bytes:
     return (folder / "package_data" / "plotly.min.js").read_bytes()
 
 
+@cache  # plotly is the same for each page
 def _packed(name: str, data: bytes) -> Markup:
     text = base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")
     return el("script", Markup(text), type="application/octet-stream", id=name)

@@ -48,7 +48,8 @@ std::string cores_of_this_process() {
     if (!CPU_ISSET(first, &set)) continue;
     int last = first;
     while (last + 1 < most_cores && CPU_ISSET(last + 1, &set)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(first) + (last == first ? "" : "-" + std::to_string(last));
+    text.append(text.empty() ? "" : ",").append(std::to_string(first));
+    if (last != first) text.append("-").append(std::to_string(last));
     first = last;
   }
   return text;
