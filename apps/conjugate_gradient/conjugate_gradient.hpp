@@ -31,8 +31,8 @@ struct Cells {
 // The left side of the equation for one cell.
 APPS_CALLABLE inline double laplace(const double* x, std::int64_t i, std::int64_t width, std::int64_t plane) {
   x += i;
-  return 6 * read(x) - (((read(x - plane) + read(x + plane)) + (read(x - width) + read(x + width))) +
-                        (read(x - 1) + read(x + 1)));
+  return 6 * read(x) -
+         (((read(x - plane) + read(x + plane)) + (read(x - width) + read(x + width))) + (read(x - 1) + read(x + 1)));
 }
 
 // A solution without any pattern, known for each cell of the whole grid: -1 to 1, zero outside.
