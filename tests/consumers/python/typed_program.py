@@ -217,10 +217,36 @@ def other_ways(rank: int, size: int) -> None:
     assert len(ww.cuda_gpus()) > 0
 
 
+def heaps(group: ww.Group) -> None:
+    heap = ww.Heap(group, "typed", 4096)
+    team: ww.HeapTeam = heap.world()
+    assert (team.rank, team.size) == (group.rank, 2) and (heap.name, heap.nbytes) == ("typed", 4096)
+    other = 1 - group.rank
+    assert heap.why_proxied(other) == "" and heap.address(other) > 0
+    heap.set_deadline(30)
+    heap.put(np.full(4, 7.0), other, 64)
+    heap.signal(other, 0, 2, "add")
+    heap.wait(0, 1, ">=", source=other)
+    heap.wait_and_take(0, 2)
+    heap.barrier(team)
+    heap.synchronize()
+    heap.check()
+    assert np.asarray(heap.array(4, float, 64)).sum() == 28
+    row, column = heap.split_2d(2)
+    assert heap.split(0) is not None and heap.split_strided(0, 1, 2) is not None and row.size > column.size
+    assert len(team.terms()) > 0 and len(ww.nvrtc_options()) > 0 and ww.include_path().is_dir()
+    try:
+        heap.terms()
+    except ww.InputError:
+        group.barrier()
+
+
 def remote_gpus(address: str) -> None:
     """GPUs of a server, which this program does not start: written down for their types only."""
     gpu: ww.RemoteGpu
-    with ww.remote(address, key="key", gpu=0, timeout=60) as gpu:
+    with ww.remote(address, key="key", gpu=0, timeout=60, road="pinned") as gpu:
+        gpu.use_road("pipelined")
+        assert gpu.road("input", 1000) == "pipelined"
         assert gpu.encrypted_by in ("openssl", "kernel", "")
         ones: ww.RemoteArray = gpu.array(np.ones(5))
         total = gpu.run("repeat_add", ones, gpu.zeros(5), times=1)
@@ -245,6 +271,7 @@ def main() -> None:
         messages(group)
         objects(group)
         windows(group)
+        heaps(group)
         halos(group)
         gpu_arrays(group, gpus)
         element_types(gpus)
