@@ -15,10 +15,10 @@ namespace {
 constexpr Bytes piece = 1000, largest = 5003;
 
 // Copies end late, so that a buffer that is used again too early gives wrong bytes.
-std::shared_ptr<Platform> slow_virtual_gpu() {
+std::shared_ptr<Platform> slow_virtual_gpu(Seconds delay = 1e-3) {
   VirtualMachine machine;
   machine.gpus = 1;
-  machine.delay = 1e-3;
+  machine.delay = delay;
   return open_virtual_platform(machine);
 }
 
@@ -94,6 +94,24 @@ TEST_F(ArrayStagingTest, AReceiverThatFailsIsToldToTheCaller) {
               "the client has gone");
     staging.send(road, part(largest), [](ConstRegion) {});  // it is as good as new
   }
+}
+
+// The array may be freed then: a copy that ends later would write into other memory.
+TEST(ArrayStaging, NoCopyIsUnderWayAfterAFailure) {
+  const std::shared_ptr<Platform> platform = slow_virtual_gpu(0.2);
+  const Memory memory = platform->allocate(gpu(0), largest, Allocation::gpu);
+  const std::unique_ptr<Stream> stream = platform->open_stream(gpu(0));
+  ArrayStaging staging(platform, gpu(0), piece, 20);
+  const std::byte* first = stream->reach(memory.region());
+  int pieces = 0;
+  EXPECT_EQ(error_of([&] {
+              staging.receive(DataRoad::pipelined, memory.region(), [&](Region into) {
+                if (++pieces == 2) throw Error(ErrorKind::io, "the client has gone");
+                std::memset(into.data, 7, into.bytes);
+              });
+            }),
+            "the client has gone");
+  EXPECT_EQ(first[piece - 1], std::byte{7});
 }
 
 }  // namespace

@@ -12,6 +12,11 @@ void ArrayStaging::make(std::size_t buffer, Bytes bytes, Allocation allocation) 
   it.memory = platform_->allocate(platform_->nearest_host(gpu_.index), bytes, allocation);
 }
 
+void ArrayStaging::settle_all() {
+  for (std::size_t buffer = 0; buffer < buffers_.size(); ++buffer)
+    if (buffers_[buffer].stream) settle(buffer);
+}
+
 void ArrayStaging::prepare(DataRoad road, Bytes bytes) {
   const Bytes piece = std::min(bytes, piece_);
   if (road == DataRoad::direct || bytes == 0) return;
@@ -20,8 +25,19 @@ void ArrayStaging::prepare(DataRoad road, Bytes bytes) {
   if (road == DataRoad::pipelined && bytes > piece) make(1, piece, Allocation::pinned);
 }
 
+// Whoever is told that it has failed may free the array at once.
 void ArrayStaging::receive(DataRoad road, Region into, const ReceivePiece& receive) {
   prepare(road, into.bytes);
+  try {
+    receive_pieces(road, into, receive);
+  } catch (...) {
+    settle_all();
+    throw;
+  }
+  settle_all();
+}
+
+void ArrayStaging::receive_pieces(DataRoad road, Region into, const ReceivePiece& receive) {
   std::size_t used = 0;
   for (Bytes at = 0; at < into.bytes; at += piece_) {
     const Region part = into.slice(at, std::min(piece_, into.bytes - at));
@@ -37,12 +53,19 @@ void ArrayStaging::receive(DataRoad road, Region into, const ReceivePiece& recei
     }
   }
   if (road == DataRoad::pinned && into.bytes != 0) buffers_[0].stream->copy(into, room(0, into.bytes));
-  for (std::size_t buffer = 0; buffer < 2; ++buffer)
-    if (buffers_[buffer].stream) settle(buffer);
 }
 
 void ArrayStaging::send(DataRoad road, ConstRegion from, const SendPiece& send) {
   prepare(road, from.bytes);
+  try {
+    send_pieces(road, from, send);
+  } catch (...) {
+    settle_all();
+    throw;
+  }
+}
+
+void ArrayStaging::send_pieces(DataRoad road, ConstRegion from, const SendPiece& send) {
   if (road == DataRoad::pinned && from.bytes != 0) {
     buffers_[0].stream->copy(room(0, from.bytes), from);
     settle(0);

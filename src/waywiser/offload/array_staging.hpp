@@ -22,7 +22,8 @@ class ArrayStaging {
   ArrayStaging(std::shared_ptr<Platform> platform, Place gpu, Bytes piece, Seconds patience)
       : platform_(std::move(platform)), gpu_(gpu), piece_(piece), patience_(patience) {}
 
-  // All bytes are there when they return. Throw what `receive` and `send` throw, and device.
+  // All bytes are there when they return, and no copy is under way when they throw: what `receive` and `send` throw, or
+  // device.
   void receive(DataRoad road, Region into, const ReceivePiece& receive);
   void send(DataRoad road, ConstRegion from, const SendPiece& send);
 
@@ -37,7 +38,10 @@ class ArrayStaging {
   };
   Region room(std::size_t buffer, Bytes bytes) const { return buffers_[buffer].memory.region().slice(0, bytes); }
   void settle(std::size_t buffer) { buffers_[buffer].stream->synchronize(Deadline::in(patience_)); }
+  void settle_all();
   void make(std::size_t buffer, Bytes bytes, Allocation allocation);
+  void receive_pieces(DataRoad road, Region into, const ReceivePiece& receive);
+  void send_pieces(DataRoad road, ConstRegion from, const SendPiece& send);
 
   std::shared_ptr<Platform> platform_;
   const Place gpu_;
