@@ -42,3 +42,24 @@
 #else
 #include "apps/parallel_host.hpp"
 #endif
+
+#if !defined(__CUDACC__)
+namespace apps {
+
+template <typename T>
+T read(const T* from) {
+  return *from;
+}
+
+class Recording {
+ public:
+  explicit Recording(Processor& /*processor*/) {}
+  template <typename Function>
+  void run(Function f) {
+    f();
+  }
+  void forget() noexcept {}
+};
+
+}  // namespace apps
+#endif

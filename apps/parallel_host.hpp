@@ -83,11 +83,6 @@ class HostThreads {
   std::vector<std::jthread> others_;  // the last member: they use all others
 };
 
-template <typename T>
-T read(const T* from) {
-  return *from;
-}
-
 class Processor {
  public:
   explicit Processor(waywiser::Group& /*group*/, int threads = 1) : threads_(threads) {}
@@ -167,16 +162,6 @@ class Processor {
   }
 
   HostThreads threads_;
-};
-
-class Recording {
- public:
-  explicit Recording(Processor& /*processor*/) {}
-  template <typename Function>
-  void run(Function f) {
-    f();
-  }
-  void forget() noexcept {}
 };
 
 template <typename T>

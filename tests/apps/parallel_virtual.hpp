@@ -26,11 +26,6 @@ inline waywiser::Group join() {
   return waywiser::Group::join(options);
 }
 
-template <typename T>
-T read(const T* from) {
-  return *from;
-}
-
 class Processor {
  public:
   explicit Processor(waywiser::Group& group, int /*threads*/ = 1)
@@ -95,16 +90,6 @@ class Processor {
   std::shared_ptr<waywiser::Platform> platform_;
   waywiser::Place place_;
   std::unique_ptr<waywiser::Stream> stream_;
-};
-
-class Recording {
- public:
-  explicit Recording(Processor& /*processor*/) {}
-  template <typename Function>
-  void run(Function f) {
-    f();
-  }
-  void forget() noexcept {}
 };
 
 template <typename T>

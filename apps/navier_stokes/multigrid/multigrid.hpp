@@ -15,7 +15,7 @@ class Multigrid {
   // Collective; `finest` is the matrix on this rank. Each level's ghosts are filled by an exchange of its own.
   Multigrid(Exchanges& exchanges, LevelRows finest, bool singular);
 
-  // z = M r, for owned cells. Unless exchanges are timed, a GPU replays what the first call did.
+  // z = M r, for owned cells. Unless exchanges are timed, a GPU replays a graph that an earlier call has recorded.
   void apply(const double* r, double* z);
 
   // Cells of each level in all.
