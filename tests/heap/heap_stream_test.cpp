@@ -104,6 +104,59 @@ TEST(HeapStream, GraphsOfThemCanBeReplayed) {
             no_problems);
 }
 
+// Of three ranks, on streams and twice; what does not fit is refused at all ranks alike.
+TEST(HeapStream, CollectivesAreAsPlainArraysSay) {
+  using one_sided::TeamOp;
+  EXPECT_EQ(problems_of(3,
+                        [](Group& group, Place place) {
+                          Heap heap(group, "collectives", place, 4096);
+                          const HeapTeam team = heap.world();
+                          const HostBlocks blocks(group, place);
+                          Stream& stream = *blocks.stream;
+                          constexpr Bytes to = 2048;
+                          const int rank = group.rank();
+                          const auto numbers = [&] {
+                            stream.copy(blocks.taken(), heap.local().slice(to, block_bytes));
+                            heap.synchronize(stream);
+                            const int* first = reinterpret_cast<const int*>(blocks.taken().data);
+                            return std::vector<int>(first, first + block_bytes / 4);
+                          };
+                          for (int turn = 0; turn < 2; ++turn) {
+                            blocks.fill(10 * turn + rank);
+                            heap.put(stream, blocks.given(), rank, given_at);
+                            heap.broadcast(stream, team, to, given_at, 40, 1);
+                            require_that(numbers()[9] == 10 * turn + 1, "broadcast");
+                            heap.all_gather(stream, team, to, given_at, 40);
+                            const std::vector<int> gathered = numbers();
+                            for (int from = 0; from < 3; ++from)
+                              require_that(gathered[static_cast<std::size_t>(10 * from)] == 10 * turn + from,
+                                           "all_gather");
+                            heap.all_to_all(stream, team, to, given_at, 40);
+                            require_that(numbers() == gathered, "all_to_all");
+                            heap.reduce(stream, team, to, given_at, 10, DataType::int32, TeamOp::sum);
+                            require_that(numbers()[9] == 30 * turn + 3, "reduce");
+                            heap.reduce(stream, team, to, to, 10, DataType::int32, TeamOp::maximum);
+                            require_that(numbers()[9] == 30 * turn + 3, "reduce in place");
+                          }
+                          const auto refused = [&](const std::function<void()>& call, const std::string& text) {
+                            const std::string said = error_of(call);
+                            require_that(said.find(text) != std::string::npos, said);
+                          };
+                          refused([&] { heap.broadcast(stream, team, 0, 64, 8, 3); }, "root 3 of a team of 3");
+                          refused([&] { heap.all_gather(stream, team, 0, 8, 8); }, "overlap");
+                          refused([&] { heap.all_gather(stream, team, 0, 0, Bytes{1} << 63); }, "3 parts of");
+                          refused([&] { heap.all_to_all(stream, team, 0, 4090, 8); }, "outside");
+                          refused([&] { heap.reduce(stream, team, 0, 8, 1, DataType::float32, TeamOp::bit_or); },
+                                  "cannot combine float32 by its bits");
+                          refused([&] { heap.reduce(stream, team, 0, 64, 1, DataType::complex64, TeamOp::sum); },
+                                  "cannot combine complex64");
+                          refused([&] { heap.reduce(stream, team, 2, 64, 1, DataType::float32, TeamOp::sum); },
+                                  "elements of 4 bytes at offsets 2 and 64");
+                          group.barrier();
+                        }),
+            "");
+}
+
 TEST(HeapStream, AWaitThatNobodyEndsIsAnError) {
   for (const bool on_gpu : {false, true}) {
     TestRanks ranks(2);

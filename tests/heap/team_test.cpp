@@ -26,13 +26,14 @@ T element(int rank, std::uint64_t i, int turn) {
 template <typename T>
 T reduced(TeamOp how, T a, T b) {
   switch (how) {
-    case TeamOp::sum: return a + b;
-    case TeamOp::product: return a * b;
+    case TeamOp::sum: return static_cast<T>(a + b);
+    case TeamOp::product: return static_cast<T>(a * b);
     case TeamOp::minimum: return std::min(a, b);
     case TeamOp::maximum: return std::max(a, b);
     default: break;
   }
-  if constexpr (std::is_integral_v<T>) return how == TeamOp::bit_and ? a & b : how == TeamOp::bit_or ? a | b : a ^ b;
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(how == TeamOp::bit_and ? a & b : how == TeamOp::bit_or ? a | b : a ^ b);
   return a;
 }
 
@@ -73,6 +74,12 @@ std::string run_team(const Group& group, const Heap& heap, const HeapTeam& team,
           need(sums[i] == wanted, "reduce", i);
         }
       }
+      kernels.reduce(source, source, count, TeamOp::sum);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        T wanted = of(0, i);
+        for (int member = 1; member < kernels.size(); ++member) wanted = static_cast<T>(wanted + of(member, i));
+        need(source[i] == wanted, "reduce in place", i);
+      }
     }
   });
   return wrong;
@@ -87,6 +94,8 @@ void check_team(const Group& group, const Heap& heap, const HeapTeam& team, cons
                "the members");
   require_that(members[static_cast<std::size_t>(team.rank())] == group.rank(), "this rank");
   for (const std::string& wrong : {run_team<std::uint64_t>(group, heap, team, members, of_whole_numbers),
+                                   run_team<std::int8_t>(group, heap, team, members, of_whole_numbers),
+                                   run_team<std::uint16_t>(group, heap, team, members, of_whole_numbers),
                                    run_team<double>(group, heap, team, members, of_all_types)})
     require_that(wrong.empty(), wrong);
 }
@@ -102,6 +111,25 @@ TEST(HeapTeam, CollectivesAreAsPlainArraysSay) {
                           }),
               "")
         << size;
+}
+
+// 16-bit floats are summed as 32-bit ones, in the order of the ranks, and rounded once.
+TEST(HeapTeam, HalvesAreRoundedOnce) {
+  EXPECT_EQ(problems_of(3,
+                        [](Group& group, Place place) {
+                          Heap heap(group, "halves", place, 4096);
+                          const HeapTeam team = heap.world();
+                          std::string wrong;
+                          run_kernel(group, heap, [&](const HostOneSided& ranks) {
+                            auto *halves = ranks.at<Float16>(0), *sums = ranks.at<Float16>(1024);
+                            halves[0] = to_float16(group.rank() == 0 ? 2048.0f : 1.0f);  // 2049 is no half
+                            one_sided::Team<one_sided::HostHeapBlock, Scope::warp>(ranks, team.terms())
+                                .reduce(sums, halves, 1, TeamOp::sum);
+                            if (to_float(sums[0]) != 2050.0f) wrong = std::to_string(to_float(sums[0]));
+                          });
+                          require_that(wrong.empty(), wrong);
+                        }),
+            "");
 }
 
 // Teams of the same ranks at once; the slots of teams that are gone are taken again.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "waywiser/base/units.hpp"
+#include "waywiser/comm/data_type.hpp"
 #include "waywiser/device/region.hpp"
 #include "waywiser/heap/device/terms.hpp"
 
@@ -65,6 +66,7 @@ class [[gnu::visibility("default")]] Heap {
   // are over when they return. Throw invalid_input for what is outside, unavailable with why_proxied. `data` may be
   // reused when the stream has come so far; a signal after it is seen after it.
   void put(Stream& stream, ConstRegion data, int to, Bytes offset) const;
+  void get(Stream& stream, Region data, int from, Bytes offset) const;
   void signal(Stream& stream, int to, Bytes offset, std::uint64_t value,
               one_sided::SignalOp op = one_sided::SignalOp::set) const;
   // Waits for a word of this rank. `from`: the rank that is to change it, for the error.
@@ -74,6 +76,14 @@ class [[gnu::visibility("default")]] Heap {
   void wait_and_take(Stream& stream, Bytes offset, std::uint64_t count, int from = one_sided::any_rank) const;
   // All members call it equally often, between their kernels' calls of the team.
   void barrier(Stream& stream, const HeapTeam& team) const;
+  // Collectives of a team, as one_sided::Team has them and in one order with its calls. Arrays are offsets in the heap;
+  // `bytes`: of one part. They must not overlap, but broadcast and reduce may have both at one place.
+  void broadcast(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes, int root) const;
+  void all_gather(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes) const;
+  void all_to_all(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes) const;
+  // Throws invalid_input for complex numbers, for 8-bit floats, and for bits of floats.
+  void reduce(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, std::uint64_t count, DataType type,
+              one_sided::TeamOp op) const;
 
   // Teams; ranks in order of key, then rank. A color below 0 gives no team. Collective over the group. Throws
   // unavailable at all ranks if members do not reach each other, or with 64 teams.

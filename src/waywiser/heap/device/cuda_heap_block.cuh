@@ -30,13 +30,13 @@ class CudaHeapBlock : public block::CudaBlock {
   }
 
   __device__ void give(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
-    copy(scope, to, from, bytes);
+    copy(index_in(scope), count_of(scope), to, from, bytes);
   }
   __device__ void take(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
-    copy(scope, to, from, bytes);
+    copy(index_in(scope), count_of(scope), to, from, bytes);
   }
   __device__ void take_later(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
-    copy(scope, to, from, bytes);
+    copy(index_in(scope), count_of(scope), to, from, bytes);
   }
   __device__ void fence() const { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
   __device__ void quiet() const { asm volatile("fence.sc.sys;" ::: "memory"); }
@@ -82,19 +82,13 @@ class CudaHeapBlock : public block::CudaBlock {
     asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
   }
 
- private:
-  static constexpr std::uint64_t few = 64;
-
-  template <typename Word>
-  using Bits = std::conditional_t<sizeof(Word) == 4, unsigned int, unsigned long long>;
-  template <typename Word>
-  __device__ static Bits<Word>* bits(Word* word) {
-    return reinterpret_cast<Bits<Word>*>(word);
-  }
-  __device__ void copy(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+ protected:
+  // By so many threads, of which this is one.
+  __device__ static void copy(unsigned index, unsigned threads, std::byte* to, const std::byte* from,
+                              std::uint64_t bytes) {
     struct {
       unsigned block, blocks, thread, threads;
-    } const at{0, 1, index_in(scope), count_of(scope)};
+    } const at{0, 1, index, threads};
     // copy_body() takes less than a vector byte by byte.
     const std::uint64_t odd = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
     if (bytes < few && odd % 8 == 0)
@@ -105,6 +99,16 @@ class CudaHeapBlock : public block::CudaBlock {
                    reinterpret_cast<const Vector<std::uint32_t, 1>*>(from), bytes / 4);
     else
       copy_body(at, to, from, bytes);
+  }
+
+ private:
+  static constexpr std::uint64_t few = 64;
+
+  template <typename Word>
+  using Bits = std::conditional_t<sizeof(Word) == 4, unsigned int, unsigned long long>;
+  template <typename Word>
+  __device__ static Bits<Word>* bits(Word* word) {
+    return reinterpret_cast<Bits<Word>*>(word);
   }
 };
 

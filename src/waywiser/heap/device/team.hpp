@@ -4,28 +4,26 @@
 
 namespace waywiser::one_sided {
 
-enum class TeamOp { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
-
 template <typename T>
 WAYWISER_DEVICE constexpr T combined(TeamOp how, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    if (how == TeamOp::bit_and) return a & b;
-    if (how == TeamOp::bit_or) return a | b;
-    if (how == TeamOp::bit_xor) return a ^ b;
+    if (how == TeamOp::bit_and) return static_cast<T>(a & b);
+    if (how == TeamOp::bit_or) return static_cast<T>(a | b);
+    if (how == TeamOp::bit_xor) return static_cast<T>(a ^ b);
   }
   switch (how) {
-    case TeamOp::sum: return a + b;
-    case TeamOp::product: return a * b;
+    case TeamOp::sum: return static_cast<T>(a + b);
+    case TeamOp::product: return static_cast<T>(a * b);
     case TeamOp::minimum: return b < a ? b : a;
     default: return a < b ? b : a;
   }
 }
 
 // Ranks of a heap that synchronise and exchange arrays inside kernels. All calls are collective: one block of threads
-// of each member makes them, all its threads together, in the same order at all members. Arrays are in the heap, at the
-// same place at all members; source and destination must not overlap. When a call returns, both may be used again. A
-// root is a rank of the team, as are the parts of an array.
-template <typename Gpu>
+// of each member makes them, all its threads together, in the same order at all members; with another scope one warp or
+// thread does. Arrays are in the heap, at the same place at all members; source and destination must not overlap. When
+// a call returns, both may be used again. A root is a rank of the team, as are the parts of an array.
+template <typename Gpu, Scope scope = Scope::block>
 class Team {
  public:
   WAYWISER_DEVICE Team(const OneSided<Gpu>& heap, const TeamTerms& terms)
@@ -55,7 +53,7 @@ class Team {
     sync();
     if (terms_.rank == root)
       for (int to = 0; to < terms_.size; ++to)
-        heap_.template put<Scope::block>(destination, source, count, terms_.members[to]);
+        heap_.template put<scope>(destination, source, count, terms_.members[to]);
     barrier();
   }
   // `count` elements of each member, in the order of their ranks.
@@ -63,7 +61,7 @@ class Team {
   WAYWISER_DEVICE void all_gather(T* destination, const T* source, std::uint64_t count) const {
     sync();
     for (int to = 0; to < terms_.size; ++to)
-      heap_.template put<Scope::block>(destination + mine(count), source, count, terms_.members[to]);
+      heap_.template put<scope>(destination + mine(count), source, count, terms_.members[to]);
     barrier();
   }
   // `count` elements for each member, and from each.
@@ -71,19 +69,22 @@ class Team {
   WAYWISER_DEVICE void all_to_all(T* destination, const T* source, std::uint64_t count) const {
     sync();
     for (int to = 0; to < terms_.size; ++to)
-      heap_.template put<Scope::block>(destination + mine(count), source + static_cast<std::uint64_t>(to) * count,
-                                       count, terms_.members[to]);
+      heap_.template put<scope>(destination + mine(count), source + static_cast<std::uint64_t>(to) * count, count,
+                                terms_.members[to]);
     barrier();
   }
-  // Element by element over all members, in the order of their ranks: the result is the same at all members.
+  // Element by element over all members, in the order of their ranks: the result is the same at all members. Elements
+  // have 1, 2, 4 or 8 bytes. Source and destination may be the same array.
   template <typename T>
   WAYWISER_DEVICE void reduce(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
     sync();
-    for (std::uint64_t i = gpu_.index_in(Scope::block); i < count; i += gpu_.count_of(Scope::block)) {
-      T result = heap_.g(source + i, terms_.members[0]);
+    const auto share = [&](int rank) { return count * static_cast<std::uint64_t>(rank) / terms_.size; };
+    const std::uint64_t past = share(terms_.rank + 1);
+    for (std::uint64_t i = share(terms_.rank) + gpu_.index_in(scope); i < past; i += gpu_.count_of(scope)) {
+      auto result = gpu_.widen(element(source + i, 0));
       for (int from = 1; from < terms_.size; ++from)
-        result = combined(how, result, heap_.g(source + i, terms_.members[from]));
-      gpu_.write(destination + i, result);
+        result = combined(how, result, gpu_.widen(element(source + i, from)));
+      for (int to = 0; to < terms_.size; ++to) set_element(destination + i, gpu_.template narrow<T>(result), to);
     }
     barrier();
   }
@@ -93,23 +94,38 @@ class Team {
   template <typename Tell>
   WAYWISER_DEVICE void meet(Tell tell) const {
     TeamCounters& mine = counters(heap_.rank());
-    gpu_.join(Scope::block);
+    gpu_.join(scope);
     const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
     each_member([&](int member) { tell(&counters(terms_.members[member]).arrived[terms_.rank], arrival); });
     each_member([&](int member) { wait_for(mine, member, arrival); });
-    gpu_.join(Scope::block);  // all have read the number
-    if (gpu_.index_in(Scope::block) == 0) gpu_.write(&mine.arrivals, arrival);
+    gpu_.join(scope);  // all have read the number
+    if (gpu_.index_in(scope) == 0) gpu_.write(&mine.arrivals, arrival);
   }
   // One member by each thread.
   template <typename Function>
   WAYWISER_DEVICE void each_member(Function f) const {
-    for (unsigned member = gpu_.index_in(Scope::block); member < static_cast<unsigned>(terms_.size);
-         member += gpu_.count_of(Scope::block))
+    for (unsigned member = gpu_.index_in(scope); member < static_cast<unsigned>(terms_.size);
+         member += gpu_.count_of(scope))
       f(static_cast<int>(member));
   }
   WAYWISER_DEVICE TeamCounters& counters(int rank) const {
     std::byte* memory = heap_.terms().ranks[rank] + heap_.terms().counters;
     return reinterpret_cast<TeamCounters*>(memory)[terms_.slot];
+  }
+  // An element of a member, and its bits.
+  template <typename T>
+  using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                  std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                     std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+  template <typename T>
+  WAYWISER_DEVICE T element(const T* source, int member) const {
+    return __builtin_bit_cast(
+        T, gpu_.read(reinterpret_cast<const Bits<T>*>(heap_.place(source, 1, terms_.members[member]))));
+  }
+  template <typename T>
+  WAYWISER_DEVICE void set_element(T* destination, T value, int member) const {
+    gpu_.write(reinterpret_cast<Bits<T>*>(heap_.place(destination, 1, terms_.members[member])),
+               __builtin_bit_cast(Bits<T>, value));
   }
   WAYWISER_DEVICE std::uint64_t mine(std::uint64_t count) const {
     return static_cast<std::uint64_t>(terms_.rank) * count;

@@ -17,6 +17,9 @@ enum class Comparison : std::uint32_t { eq, ne, gt, ge, lt, le };
 // What a signal does to the word of the other rank.
 enum class SignalOp : std::uint32_t { set, add };
 
+// How a team combines elements; bits are those of whole numbers.
+enum class TeamOp { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
+
 // Of a rank: no rank is named; of an address: other memory, which the host has opened.
 inline constexpr int any_rank = -1, opened = -1;
 

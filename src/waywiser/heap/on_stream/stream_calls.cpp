@@ -1,5 +1,5 @@
-#include "waywiser/heap/device/host_heap_block.hpp"
 #include "waywiser/heap/heap_state.hpp"
+#include "waywiser/heap/on_stream/enqueue_heap_call.hpp"
 #include "waywiser/heap/on_stream/stream_call.hpp"
 
 namespace waywiser {
@@ -14,26 +14,18 @@ void check_word(const Heap& heap, Bytes offset) {
                                               ": it needs 8 aligned bytes of " + std::to_string(heap.local().bytes));
 }
 
-// The stream of a host runs it at once.
-void enqueue(const Heap& heap, Stream& stream, StreamCall call) {
-  call.terms = heap.local().place.is_gpu() ? heap.terms(stream) : heap.terms();
-  const auto body = [call] {
-    one_sided::HostHeapBlock gpu;
-    run_stream_call(gpu, call);
-  };
-  if (heap.local().place.is_gpu())
-    return stream.launch({1, 1, [body](const ThreadContext&) { body(); }, one_sided::cuda_launcher(call)});
-  try {
-    body();
-  } catch (const Trap&) {
-    heap.check();
-  }
+void enqueue(const Heap& heap, Stream& stream, const StreamCall& call) {
+  enqueue_heap_call(heap, stream, call, [](auto& gpu, const StreamCall& to_run) { run_stream_call(gpu, to_run); });
 }
 
 }  // namespace
 
 void Heap::put(Stream& stream, ConstRegion data, int to, Bytes offset) const {
   stream.copy(peer(to).slice(offset, data.bytes), data);
+}
+
+void Heap::get(Stream& stream, Region data, int from, Bytes offset) const {
+  stream.copy(data, peer(from).slice(offset, data.bytes));
 }
 
 void Heap::signal(Stream& stream, int to, Bytes offset, std::uint64_t value, one_sided::SignalOp op) const {
