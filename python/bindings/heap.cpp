@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,29 @@ SignalOp parse_signal_op(const std::string& text) {
 
 // A part of a heap's memory, which its Python object keeps.
 struct HeapPart : MemoryOwner {};
+
+// What kernels of other languages read, by place: waywiser/triton.py has the numbers.
+nb::list words_of(const one_sided::HeapTerms& heap, const one_sided::TeamTerms& team) {
+  using one_sided::FaultNotice, one_sided::TeamCounters;
+  static_assert(offsetof(FaultNotice, failed) == 0 && offsetof(FaultNotice, offset) == 8 &&
+                offsetof(FaultNotice, wanted) == 24 && offsetof(FaultNotice, seen) == 32 &&
+                offsetof(FaultNotice, comparison) == 40 && offsetof(TeamCounters, arrived) == 0 &&
+                offsetof(TeamCounters, arrivals) == 8 * block::max_ranks && block::max_ranks == 8);
+  nb::list words;
+  const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
+  for (const std::uintptr_t each :
+       {static_cast<std::uintptr_t>(heap.rank), static_cast<std::uintptr_t>(heap.size), heap.deadline_ns,
+        address(heap.notice), heap.bytes, static_cast<std::uintptr_t>(team.rank),
+        static_cast<std::uintptr_t>(team.size), address(heap.ranks[heap.rank])})
+    words.append(each);
+  for (const std::byte* memory : heap.ranks) words.append(address(memory));
+  for (const int member : team.members) words.append(member);
+  for (int i = 0; i < static_cast<int>(block::max_ranks); ++i) {
+    const std::byte* memory = i < team.size ? heap.ranks[team.members[i]] : nullptr;
+    words.append(memory == nullptr ? 0 : address(memory) + heap.counters + team.slot * sizeof(TeamCounters));
+  }
+  return words;
+}
 
 using HeapBytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
 
@@ -85,12 +109,10 @@ class PyHeap {
 
   // The bytes of a kernel's parameter of type HeapTerms.
   nb::bytes terms(nb::handle stream) {
-    if (!heap_->local().place.is_gpu())
-      throw Error(ErrorKind::invalid_input, "heap '" + name() + "' is in host memory: no kernel uses it");
-    const StreamUse use(of(), stream, heap_->local().place);
-    const one_sided::HeapTerms terms = heap_->terms(use.stream() != nullptr ? *use.stream() : *stream_);
+    const one_sided::HeapTerms terms = for_kernels(stream);
     return nb::bytes(reinterpret_cast<const char*>(&terms), sizeof terms);
   }
+  nb::list words(const HeapTeam& team, nb::handle stream) { return words_of(for_kernels(stream), team.terms()); }
 
   void set_deadline(const Argument<double>& seconds) { heap_->set_deadline(seconds("seconds")); }
   void check() const { heap_->check(); }
@@ -173,6 +195,12 @@ class PyHeap {
                                                 std::to_string(offset) + " of " + std::to_string(all.bytes));
     return all.slice(offset, bytes);
   }
+  one_sided::HeapTerms for_kernels(nb::handle stream) {
+    if (!heap_->local().place.is_gpu())
+      throw Error(ErrorKind::invalid_input, "heap '" + name() + "' is in host memory: no kernel uses it");
+    const StreamUse use(of(), stream, heap_->local().place);
+    return heap_->terms(use.stream() != nullptr ? *use.stream() : *stream_);
+  }
   int checked_source(const std::optional<int>& source) const {
     if (!source) return one_sided::any_rank;
     static_cast<void>(heap_->why_proxied(*source));
@@ -218,6 +246,7 @@ void bind_heap(nb::module_& m) {
       .def("part", &PyHeap::part, "offset"_a.none(), "bytes"_a.none(), nb::keep_alive<0, 1>())
       .def("host_part", &PyHeap::host_part, "offset"_a.none(), "bytes"_a.none())
       .def("terms", &PyHeap::terms, "stream"_a.none())
+      .def("words", &PyHeap::words, "team"_a, "stream"_a.none())
       .def("set_deadline", &PyHeap::set_deadline, "seconds"_a.none())
       .def("check", &PyHeap::check)
       .def("synchronize", &PyHeap::synchronize, "stream"_a.none())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,16 @@ def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
          f"-Dwaywiser_ROOT={prefix}", *options)  # fmt: skip
     done(cmake, "--build", folder / "made")
     return folder / "made/consumer"
+
+
+def nvcc() -> str:
+    """The compiler of this build, or one of PATH; else the test is skipped."""
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    found = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*nvcc)$", cache, re.MULTILINE)
+    compiler = found.group(1) if found else shutil.which("nvcc")
+    if compiler is None:
+        pytest.skip("there is no nvcc")
+    return compiler
 
 
 def run(program: Path, ranks: int = 2) -> list[str]:

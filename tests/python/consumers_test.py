@@ -20,6 +20,7 @@ from consumers import (
     build,
     done,
     library_folder,
+    nvcc,
     prefix,
     public_headers,
     run,
@@ -80,16 +81,6 @@ def test_fortran(prefix: Path, tmp_path: Path) -> None:
         pytest.skip(NO_GFORTRAN)
     version = waywiser.__version__
     assert run(build("fortran", prefix, tmp_path)) == [f"rank {rank} of 2: {version}" for rank in range(2)]
-
-
-def nvcc() -> str:
-    """The compiler of this build, or one of PATH; else the test is skipped."""
-    cache = (BUILD / "CMakeCache.txt").read_text()
-    found = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*nvcc)$", cache, re.MULTILINE)
-    compiler = found.group(1) if found else shutil.which("nvcc")
-    if compiler is None:
-        pytest.skip("there is no nvcc")
-    return compiler
 
 
 def test_cuda(prefix: Path, tmp_path: Path) -> None:
