@@ -12,7 +12,10 @@ set(public_headers
   group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/reached_heap.hpp heap/device/transfers.hpp
   heap/device/one_sided.hpp heap/device/packets.hpp heap/device/team.hpp heap/device/host_heap_block.hpp
-  heap/device/cuda_heap_block.cuh kernels/rtc/bit kernels/rtc/cstddef kernels/rtc/cstdint kernels/rtc/type_traits
+  heap/device/cuda_heap_block.cuh heap/device/c_functions.cuh
+  nvshmem.h heap/nvshmem/nvshmem_host.hpp heap/nvshmem/nvshmem_terms.hpp heap/nvshmem/here.cuh heap/nvshmem/setup.cuh
+  heap/nvshmem/transfers.cuh heap/nvshmem/waits.cuh heap/nvshmem/atomics.cuh heap/nvshmem/collectives.cuh
+  heap/nvshmem/refused.cuh kernels/rtc/bit kernels/rtc/cstddef kernels/rtc/cstdint kernels/rtc/type_traits
   kernels/block/cuda_block.cuh kernels/block/host_block.hpp kernels/block/ll128.hpp kernels/block/ll_packet.hpp
   kernels/block/ranks.hpp kernels/block/tag.hpp kernels/block/word_access.hpp kernels/copy_body.hpp device/trap.hpp
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp

@@ -98,22 +98,25 @@ group() {
   "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
 }
 
-# Communication inside kernels of two GPUs: tests, example, benchmark.
+# of_two PROGRAM: two ranks, without the launcher.
+of_two() {
+  local rank status=0 job=example-$$-$RANDOM
+  for rank in 0 1; do
+    WAYWISER_JOB=$job WAYWISER_SIZE=2 WAYWISER_LOCAL_SIZE=2 WAYWISER_RANK=$rank timeout -k 5 60 "$build/examples/$1" &
+  done
+  wait -n || status=1
+  wait -n || status=1
+  return $status
+}
+
+# Communication inside kernels of two GPUs: tests, examples, programs in NVSHMEM's names, other languages, benchmark.
 one_sided() {
-  local status=0 rank
+  local status=0 program
   find_libraries
   "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='HeapOnCudaGpus.*' || status=1
-  if [ -x .venv/bin/waywiser ]; then
-    .venv/bin/waywiser run -n 2 "$build/examples/11_one_sided_cuda" || status=1
-    .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py tests/python/heap_test.py || status=1
-  else
-    for rank in 0 1; do
-      WAYWISER_JOB=example-$$ WAYWISER_SIZE=2 WAYWISER_LOCAL_SIZE=2 WAYWISER_RANK=$rank \
-        "$build/examples/11_one_sided_cuda" &
-    done
-    wait -n || status=1
-    wait -n || status=1
-  fi
+  for program in $one_sided_examples; do of_two "$program" || status=1; done
+  [ ! -x .venv/bin/waywiser ] || .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py \
+    tests/python/heap_test.py tests/python/languages_test.py || status=1
   "$build/benchmarks/one_sided_benchmark" >"$work/one_sided_benchmark.json" || status=1
   return $status
 }
@@ -227,8 +230,9 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group one_sided ranks halo interop offload proof
-export work build out
+export -f save build_programs find_libraries tests tune peers group of_two one_sided ranks halo interop offload proof
+one_sided_examples=' 11_one_sided_cuda 12_languages_cuda ring_shift ping_pong stencil'
+export work build out one_sided_examples
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
 for name in $stages; do
@@ -249,10 +253,10 @@ for name in $stages; do
       stage group 170 bash -c group
       [ ! -f "$work/group_gpu_benchmark.json" ] || cp "$work/group_gpu_benchmark.json" "$out/" ;;
     one_sided)
-      [ -x "$build/benchmarks/one_sided_benchmark" ] && [ -x "$build/examples/11_one_sided_cuda" ] &&
+      [ -x "$build/benchmarks/one_sided_benchmark" ] && [ -x "$build/examples/stencil" ] &&
         [ -x "$build/waywiser_tests" ] ||
-        stage one_sided_build 300 bash -c "build_programs waywiser_tests example_11_one_sided_cuda one_sided_benchmark"
-      stage one_sided 170 bash -c one_sided
+        stage one_sided_build 400 bash -c "build_programs waywiser_tests ${one_sided_examples// / example_} one_sided_benchmark"
+      stage one_sided 300 bash -c one_sided
       [ ! -f "$work/one_sided_benchmark.json" ] || cp "$work/one_sided_benchmark.json" "$out/" ;;
     halo)
       stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo

@@ -11,8 +11,8 @@
 
     put_around[1, 256, stream](terms.heap, terms.team)
 
-Places are offsets in the heap, in bytes; all numbers but ranks are unsigned. What a call of a warp or a block is, and what
-orders what, is as in waywiser/one_sided.cuh: docs/one-sided.md.
+Places are offsets in the heap, in bytes; all numbers but ranks are unsigned. What a call of a warp or a block is, and
+what orders what, is as in waywiser/one_sided.cuh: docs/one-sided.md.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def _ptx(capability: tuple[int, int]) -> bytes:
             log = b" " * done(nvrtc.nvrtcGetProgramLogSize(program))
             done(nvrtc.nvrtcGetProgramLog(program, log))
             first = log.rstrip(b"\0 \n").decode(errors="replace").splitlines()[:1]
-            raise DeviceError(f"NVRTC does not compile the device functions of heaps: {first[0] if first else code.name}")
+            raise DeviceError(
+                f"NVRTC does not compile the device functions of heaps: {first[0] if first else code.name}"
+            )
         ptx = b" " * done(nvrtc.nvrtcGetPTXSize(program))
         done(nvrtc.nvrtcGetPTX(program, ptx))
     finally:

@@ -42,7 +42,7 @@ ARRIVALS = tl.constexpr(64)  # in bytes, behind a word for each member
 
 
 def table(heap: Heap, team: HeapTeam, *, stream: Stream = None) -> Any:
-    """What kernels need of a heap and a team of it, as a tensor of PyTorch on the present GPU, which must live until the
+    """What kernels need of a heap and a team of it, as a tensor of PyTorch on the present GPU. It must live until the
     kernels have ended, and be made again after `Heap.set_deadline`.
 
     Raises InputError for a heap in host memory.

@@ -38,6 +38,7 @@ PUBLIC_HEADERS = [
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
     "heap/heap.hpp",
+    "heap/nvshmem/nvshmem_host.hpp",
     *(
         f"heap/device/{name}.hpp"
         for name in ("terms", "reached_heap", "transfers", "one_sided", "packets", "team", "host_heap_block")

@@ -17,10 +17,33 @@ __all__ = ["runtime_folder"]
 pytestmark = pytest.mark.usefixtures("runtime_folder")
 PAGE = ROOT / "docs/nvshmem.md"
 SAMPLES = sorted((ROOT / "examples/nvshmem").glob("*.cu"))
-TYPES = (
-    "float double half bfloat16 char schar short int long longlong uchar ushort uint ulong ulonglong int8 int16 int32 "
-    "int64 uint8 uint16 uint32 uint64 size ptrdiff"
-).split()
+TYPES = [  # fmt: skip
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "char",
+    "schar",
+    "short",
+    "int",
+    "long",
+    "longlong",
+    "uchar",
+    "ushort",
+    "uint",
+    "ulong",
+    "ulonglong",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "size",
+    "ptrdiff",
+]
 PLACES = ("host", "kernel", "warp", "block", "stream")
 DECLARED = re.compile(
     r"static inline\s*((?:__attribute__\(\(\w+\)\)\s*)*)[\w:* ]+?\b(nvshmemx?_\w+)\s*\(", re.ASCII
@@ -75,7 +98,9 @@ def places(sides: dict[str, str]) -> dict[str, str]:
     for name, side in families.items():
         scoped = re.fullmatch(r"nvshmemx_(\w+?)_(warp|block|on_stream)", name)
         if scoped is None:
-            found.setdefault(name, set()).update({"both": ("host", "kernel"), "device": ("kernel",)}.get(side, ("host",)))
+            found.setdefault(name, set()).update(
+                {"both": ("host", "kernel"), "device": ("kernel",)}.get(side, ("host",))
+            )
         else:
             base = f"nvshmem_{scoped[1]}" if f"nvshmem_{scoped[1]}" in families else f"nvshmemx_{scoped[1]}"
             found.setdefault(base, set()).add(scoped[2].removeprefix("on_"))

@@ -66,5 +66,5 @@ def run(ranks: int, code: str, *options: str, program: str = PROGRAM) -> tuple[i
     return finish(start("run", "-n", str(ranks), *options, sys.executable, "-c", program))
 
 
-def example(ranks: int, name: str) -> tuple[int, list[str], str]:
-    return finish(start("run", "-n", str(ranks), sys.executable, EXAMPLES / name))
+def example(ranks: int, name: str, *arguments: str) -> tuple[int, list[str], str]:
+    return finish(start("run", "-n", str(ranks), sys.executable, EXAMPLES / name, *arguments))
