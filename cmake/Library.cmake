@@ -12,16 +12,19 @@ set(public_headers
   group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/reached_heap.hpp heap/device/transfers.hpp
   heap/device/one_sided.hpp heap/device/packets.hpp heap/device/team.hpp heap/device/host_heap_block.hpp
-  heap/device/cuda_heap_block.cuh heap/device/c_functions.cuh
-  nvshmem.h heap/nvshmem/nvshmem_host.hpp heap/nvshmem/nvshmem_terms.hpp heap/nvshmem/here.cuh heap/nvshmem/setup.cuh
-  heap/nvshmem/transfers.cuh heap/nvshmem/waits.cuh heap/nvshmem/atomics.cuh heap/nvshmem/collectives.cuh
-  heap/nvshmem/refused.cuh kernels/rtc/bit kernels/rtc/cstddef kernels/rtc/cstdint kernels/rtc/type_traits
+  heap/device/cuda_heap_block.cuh kernels/rtc/bit kernels/rtc/cstddef kernels/rtc/cstdint kernels/rtc/type_traits
   kernels/block/cuda_block.cuh kernels/block/host_block.hpp kernels/block/ll128.hpp kernels/block/ll_packet.hpp
   kernels/block/ranks.hpp kernels/block/tag.hpp kernels/block/word_access.hpp kernels/copy_body.hpp device/trap.hpp
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp
   offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_gpu.hpp offload/remote_times.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
   base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
+
+# Those whose names other documents list: docs/nvshmem.md, waywiser.numba.
+set(headers_of_names
+  nvshmem.h heap/nvshmem/nvshmem_host.hpp heap/nvshmem/nvshmem_terms.hpp heap/nvshmem/here.cuh heap/nvshmem/setup.cuh
+  heap/nvshmem/transfers.cuh heap/nvshmem/waits.cuh heap/nvshmem/atomics.cuh heap/nvshmem/collectives.cuh
+  heap/nvshmem/refused.cuh heap/device/c_functions.cuh)
 
 set(soname_version "${PROJECT_VERSION_MAJOR}")
 if(PROJECT_VERSION_MAJOR EQUAL 0)
@@ -66,7 +69,7 @@ function(waywiser_install_library kind root libraries headers)
           LIBRARY DESTINATION "${root}${libraries}" ${component} NAMELINK_SKIP
           ARCHIVE DESTINATION "${root}${libraries}" ${component}
           INCLUDES DESTINATION "${root}${headers}")
-  foreach(header IN LISTS public_headers)
+  foreach(header IN LISTS public_headers headers_of_names)
     get_filename_component(folder "${header}" DIRECTORY)
     install(FILES "${PROJECT_SOURCE_DIR}/src/waywiser/${header}" DESTINATION "${root}${headers}/waywiser/${folder}" ${component})
   endforeach()

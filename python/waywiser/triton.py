@@ -70,13 +70,13 @@ def size(table):  # type: ignore[no-untyped-def]
     return _word(table, SIZE).to(tl.int32)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def at(table, offset, dtype: tl.constexpr):  # type: ignore[no-untyped-def]
     """A pointer to elements of this type in the memory of this rank, for tl.load and tl.store."""
     return (_word(table, OWN) + offset).to(tl.pointer_type(dtype))
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def at_rank(table, offset, dtype: tl.constexpr, to):  # type: ignore[no-untyped-def]
     """The same in the memory of another rank, which stores reach: `Heap.why_proxied` is empty."""
     return (_word(table, MEMORY + to) + offset).to(tl.pointer_type(dtype))
@@ -140,7 +140,7 @@ def barrier(table):  # type: ignore[no-untyped-def]
     for member in range(members):
         _set(_word(table, COUNTERS + member).to(tl.uint64) + 8 * _word(table, TEAM_RANK), arrival)
     for member in range(members):
-        arrived = mine + 8 * member.to(tl.uint64)
+        arrived = mine + 8 * member.to(tl.uint64)  # type: ignore[attr-defined]
         _wait(table, arrived, arrived - own, arrival, _word(table, MEMORY + 8 + member).to(tl.int32) + 1)
     tl.debug_barrier()
     tl.store((mine + ARRIVALS).to(tl.pointer_type(tl.uint64)), arrival)

@@ -1,4 +1,4 @@
-"""The exchange of examples/12_languages in C++, CuPy, Numba and Triton: it compiles, and on two GPUs gives equal bytes."""
+"""The exchange of examples/12_languages in C++, CuPy, Numba, Triton: it compiles; on two GPUs the bytes are equal."""
 
 from __future__ import annotations
 

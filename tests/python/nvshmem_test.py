@@ -17,7 +17,7 @@ __all__ = ["runtime_folder"]
 pytestmark = pytest.mark.usefixtures("runtime_folder")
 PAGE = ROOT / "docs/nvshmem.md"
 SAMPLES = sorted((ROOT / "examples/nvshmem").glob("*.cu"))
-TYPES = [  # fmt: skip
+TYPES = [
     "float",
     "double",
     "half",
