@@ -68,8 +68,15 @@ inline std::vector<Options::Option> with_usual_options(std::vector<Options::Opti
   return options;
 }
 
+// Of programs that have all of a step in one kernel as well.
+inline Options::Option fused_option() {
+  return {"fused", "no", "yes: compare with exchanges within the kernel that computes, too; only: with nothing else"};
+}
+
 // The ways that the options name.
-inline std::vector<Way> ways_of(const Options& options) {
+inline std::vector<Way> ways_of(const Options& options, bool can_be_fused) {
+  const std::string fused = can_be_fused ? options.choice("fused", {"no", "yes", "only"}) : "no";
+  if (fused == "only") return {{Way::Kind::fused}};
   if (options.text("way") == "none") return {{Way::Kind::none}};
   std::vector<std::string> names = {"all", "none"};
   for (const Way& way : all_ways()) names.push_back(way.name());
@@ -79,6 +86,7 @@ inline std::vector<Way> ways_of(const Options& options) {
     if (wanted == "all" || wanted == way.name()) ways.push_back(way);
   for (Way& way : ways)
     if (way.kind == Way::Kind::automatic) way.answers = options.text("answers");
+  if (fused == "yes") ways.push_back({Way::Kind::fused});
   return ways;
 }
 
@@ -86,9 +94,9 @@ inline std::vector<Way> ways_of(const Options& options) {
 // all ranks if one is wrong.
 class Comparison {
  public:
-  Comparison(waywiser::Group& group, const Options& options)
+  Comparison(waywiser::Group& group, const Options& options, bool can_be_fused)
       : group_(group),
-        ways_(ways_of(options)),
+        ways_(ways_of(options, can_be_fused)),
         rounds_(options.integer("rounds", 1, 1000)),
         steps_(options.integer("steps", 1, 1 << 30)),
         json_(options.choice("format", {"table", "json"}) == "json") {}

@@ -27,10 +27,10 @@ inline Seconds now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A way to exchange: a variant of the library, what the library chooses by measuring, plain MPI or NCCL, or not at
-// all, which shows that a program notices it.
+// A way to exchange: a variant of the library, what the library chooses by measuring, plain MPI or NCCL, within the
+// kernel that computes (fused.hpp), or not at all, which shows that a program notices it.
 struct Way {
-  enum class Kind { variant, automatic, mpi, nccl, none };
+  enum class Kind { variant, automatic, mpi, nccl, fused, none };
   Kind kind = Kind::automatic;
   waywiser::HaloVariant variant = waywiser::HaloVariant::packed;
   std::string answers{};  // of automatic: the file that keeps what was chosen; empty: none
@@ -39,6 +39,7 @@ struct Way {
     if (kind == Kind::automatic) return "automatic";
     if (kind == Kind::none) return "none";
     if (kind == Kind::nccl) return "nccl";
+    if (kind == Kind::fused) return "fused";
     return kind == Kind::mpi ? "mpi" : std::string(waywiser::name(variant));
   }
 };

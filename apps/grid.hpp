@@ -38,6 +38,21 @@ inline waywiser::HaloGrid cut(const waywiser::Group& group, const std::vector<st
   return waywiser::even_grid(shape, ghost, periodic, parts);
 }
 
+// The rank whose box lies beside that of a rank, below or above in a dimension; -1 beyond a border.
+inline int rank_beside(const waywiser::HaloGrid& grid, int rank, std::size_t dimension, bool up) {
+  const waywiser::GridBox& box = grid.boxes[static_cast<std::size_t>(rank)];
+  const std::int64_t side = grid.shape[dimension], end = box.first[dimension] + box.count[dimension];
+  for (std::size_t peer = 0; peer < grid.boxes.size(); ++peer) {
+    waywiser::GridBox there = grid.boxes[peer];
+    const std::int64_t meets = up ? there.first[dimension] : there.first[dimension] + there.count[dimension];
+    const std::int64_t mine = up ? end : box.first[dimension];
+    const bool adjacent = meets == mine || (grid.periodic[dimension] && (meets - mine == side || mine - meets == side));
+    there.first[dimension] = box.first[dimension];
+    if (adjacent && there.first == box.first) return static_cast<int>(peer);
+  }
+  return -1;
+}
+
 // As waywiser::grid_partition(), but faces only: ghosts at edges and corners stay as they are, which is enough for
 // operators that reach along one dimension at a time. The ghosts are one cell wide; the grid is even_grid()'s.
 inline waywiser::HaloPartition face_partition(const waywiser::HaloGrid& grid, int rank) {
@@ -58,22 +73,8 @@ inline waywiser::HaloPartition face_partition(const waywiser::HaloGrid& grid, in
     part.offset = static_cast<std::size_t>(offset);
     return part;
   };
-  // The rank whose box begins at `first` of `dimension`, beside this one; -1 beyond a border.
-  const auto beside = [&](std::size_t dimension, bool up) {
-    const std::int64_t side = grid.shape[dimension], end = box.first[dimension] + box.count[dimension];
-    for (std::size_t peer = 0; peer < grid.boxes.size(); ++peer) {
-      waywiser::GridBox there = grid.boxes[peer];
-      const std::int64_t meets = up ? there.first[dimension] : there.first[dimension] + there.count[dimension];
-      const std::int64_t mine = up ? end : box.first[dimension];
-      const bool adjacent =
-          meets == mine || (grid.periodic[dimension] && (meets - mine == side || mine - meets == side));
-      there.first[dimension] = box.first[dimension];
-      if (adjacent && there.first == box.first) return static_cast<int>(peer);
-    }
-    return -1;
-  };
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    const int down = beside(i, false), up = beside(i, true);
+    const int down = rank_beside(grid, rank, i, false), up = rank_beside(grid, rank, i, true);
     // In this order what is given matches what is taken, also between two ranks that meet on both sides.
     if (down >= 0) made.gives.push_back({down, face(i, 1)});
     if (up >= 0) made.gives.push_back({up, face(i, box.count[i])});

@@ -155,8 +155,8 @@ halo() {
     echo >>"$work/halo-algorithms.jsonl"
   done
   save
-  ranks 2 jacobi_cuda --size 16384x16384 --steps 100 "${json[@]}" || status=1
-  ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 "${json[@]}" || status=1
+  ranks 2 jacobi_cuda --size 16384x16384 --steps 100 --fused yes "${json[@]}" || status=1
+  ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 --fused yes "${json[@]}" || status=1
   ranks 1 jacobi_cuda --size 16384x16384 --steps 100 --way automatic "${json[@]}" || status=1
   ranks 1 jacobi_cuda --size 2048x2048 --steps 1000 --way automatic "${json[@]}" || status=1
   ranks 2 conjugate_gradient_cuda --size 256 --format json --rounds 2 || status=1

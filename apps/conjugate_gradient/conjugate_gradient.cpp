@@ -14,7 +14,7 @@ template <typename Solver>
 void run(waywiser::Group& group, const Options& options, const std::string& version) {
   const std::vector<std::int64_t> size = options.shape("size", 3, 1, 1 << 20);
   const int threads = static_cast<int>(options.integer("threads", 1, 1024));
-  Comparison comparison(group, options);
+  Comparison comparison(group, options, std::is_same_v<Solver, OptimisedGradient>);
   Solver solver(group, cut(group, size, {1, 1, 1}, {false, false, false}, options), threads);
   std::vector<double> undivided;
   if (options.choice("undivided", {"no", "yes"}) == "yes") {
@@ -45,11 +45,14 @@ int main(int count, char** words) {
                         with_usual_options({{"size", "128", "cells of the grid, as 128 or 64x64x128"},
                                             {"version", "both", "simple, optimised, or both"},
                                             {"parts", "auto", "boxes of ranks, as 2x1x1; auto: by the size"},
-                                            {"undivided", "no", "yes: compare with the whole grid at once"}}));
+                                            {"undivided", "no", "yes: compare with the whole grid at once"},
+                                            fused_option()}));
   return run_program(count, words, options, [](waywiser::Group& group, const Options& given) {
     const std::string& version = given.choice("version", {"both", "simple", "optimised"});
-    if (version != "optimised") run<ConjugateGradient>(group, given, "simple");
-    if (version == "both" && group.rank() == 0 && given.text("format") == "table") std::printf("\n");
+    const bool only_fused = given.text("fused") == "only";  // which the simple one is not
+    if (version != "optimised" && !only_fused) run<ConjugateGradient>(group, given, "simple");
+    if (only_fused && version == "simple") refuse("--fused only: the simple version has no steps of one kernel");
+    if (!only_fused && version == "both" && group.rank() == 0 && given.text("format") == "table") std::printf("\n");
     if (version != "simple") run<OptimisedGradient>(group, given, "optimised by hand");
   });
 }

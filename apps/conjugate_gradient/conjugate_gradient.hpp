@@ -29,10 +29,13 @@ struct Cells {
 };
 
 // The left side of the equation for one cell.
+template <typename Load>
+APPS_CALLABLE double laplace(const double* x, std::int64_t width, std::int64_t plane, Load load) {
+  return 6 * load(x) -
+         (((load(x - plane) + load(x + plane)) + (load(x - width) + load(x + width))) + (load(x - 1) + load(x + 1)));
+}
 APPS_CALLABLE inline double laplace(const double* x, std::int64_t i, std::int64_t width, std::int64_t plane) {
-  x += i;
-  return 6 * read(x) -
-         (((read(x - plane) + read(x + plane)) + (read(x - width) + read(x + width))) + (read(x - 1) + read(x + 1)));
+  return laplace(x + i, width, plane, [](const double* from) { return read(from); });
 }
 
 // A solution without any pattern, known for each cell of the whole grid: -1 to 1, zero outside.

@@ -11,7 +11,7 @@ void run(waywiser::Group& group, const Options& options) {
   const std::vector<std::int64_t> size = options.shape("size", 2, 1, 1 << 16);
   const std::int64_t images = options.integer("images", 1, 256);
   const int threads = static_cast<int>(options.integer("threads", 1, 1024));
-  Comparison comparison(group, options);
+  Comparison comparison(group, options, false);
   const auto layer_of = [&](waywiser::Group& ranks) {
     return Convolution(ranks, cut(ranks, size, {1, 1}, {false, false}, options), images, threads);
   };

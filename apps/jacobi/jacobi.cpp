@@ -12,7 +12,7 @@ template <typename T>
 void run(waywiser::Group& group, const Options& options) {
   const std::vector<std::int64_t> size = options.shape("size", 2, 1, 1 << 20);
   const int threads = static_cast<int>(options.integer("threads", 1, 1024));
-  Comparison comparison(group, options);
+  Comparison comparison(group, options, true);
   const auto solver_of = [&](waywiser::Group& ranks) {
     return Jacobi<T>(ranks, cut(ranks, size, {1, 1}, {true, false}, options), threads, comparison.steps());
   };
@@ -38,11 +38,11 @@ void run(waywiser::Group& group, const Options& options) {
 
 int main(int count, char** words) {
   using namespace apps;
-  const Options options("jacobi",
-                        with_usual_options({{"size", "2048x2048", "rows x columns of the grid"},
-                                            {"type", "float32", "of the values: float32, float64"},
-                                            {"parts", "auto", "boxes of ranks, as 2x1; auto: by the size"},
-                                            {"undivided", "no", "yes: compare with the whole grid at once"}}));
+  const Options options("jacobi", with_usual_options({{"size", "2048x2048", "rows x columns of the grid"},
+                                                      {"type", "float32", "of the values: float32, float64"},
+                                                      {"parts", "auto", "boxes of ranks, as 2x1; auto: by the size"},
+                                                      {"undivided", "no", "yes: compare with the whole grid at once"},
+                                                      fused_option()}));
   return run_program(count, words, options, [](waywiser::Group& group, const Options& given) {
     given.choice("type", {"float32", "float64"}) == "float32" ? run<float>(group, given) : run<double>(group, given);
   });

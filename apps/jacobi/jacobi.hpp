@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <vector>
 #include <waywiser/halo/grid.hpp>
 
 #include "apps/exchange.hpp"
+#include "apps/fused.hpp"
 #include "apps/grid.hpp"
 #include "apps/parallel.hpp"
 
@@ -22,10 +24,15 @@ struct Relax {
   T* to;
   std::int64_t width;
 
-  APPS_CALLABLE void operator()(std::int64_t row, std::int64_t column) const {
-    const std::int64_t i = row * width + column;
+  APPS_CALLABLE void operator()(std::int64_t row, std::int64_t column) const { steady(row * width + column); }
+  APPS_CALLABLE void steady(std::int64_t i) const {
     const T* at = from + i;
     to[i] = static_cast<T>(0.25) * ((read(at - width) + read(at + width)) + (read(at - 1) + read(at + 1)));
+  }
+  // The same where others write into the ghosts meanwhile.
+  APPS_CALLABLE void operator()(std::int64_t i) const {
+    const T* at = from + i;
+    to[i] = static_cast<T>(0.25) * ((at[-width] + at[width]) + (at[-1] + at[1]));
   }
 };
 
@@ -84,7 +91,8 @@ class Jacobi {
  public:
   // Collective.
   Jacobi(waywiser::Group& group, waywiser::HaloGrid grid, int threads, std::int64_t steps_of_a_run)
-      : processor_(group, threads),
+      : group_(group),
+        processor_(group, threads),
         grid_(std::move(grid)),
         box_(grid_.boxes[static_cast<std::size_t>(group.rank())]),
         rows_(box_.count[0]),
@@ -110,7 +118,10 @@ class Jacobi {
 
   // Collective, as Exchange has it.
   void use(const Way& way) {
-    for (Exchange& each : exchanges_) each.use(way);
+    is_fused_ = way.kind == Way::Kind::fused;
+    if (is_fused_ && !fused_) fused_.emplace(group_, processor_, grid_);
+    for (Exchange& each : exchanges_)
+      if (!is_fused_) each.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchanges_[0].variant(); }
 
@@ -118,8 +129,8 @@ class Jacobi {
   void reset() {
     done_ = 0;
     const ExactWaves exact = exact_values();
-    for (Array<T>& array : arrays_) {
-      T* to = array.data();
+    for (int which = 0; which < 2; ++which) {
+      T* to = array(which);
       const std::int64_t width = width_;
       processor_.for_each((rows_ + 2) * width_, [=] APPS_CALLABLE(std::int64_t i) { to[i] = 0; });
       processor_.for_each(rows_, columns_, [=] APPS_CALLABLE(std::int64_t row, std::int64_t column) {
@@ -130,6 +141,7 @@ class Jacobi {
   }
   // Where a processor overlaps, the cells inside are computed while the ghosts travel.
   void steps(std::int64_t count) {
+    if (is_fused_) return fused_steps(count);
     for (std::int64_t end = done_ + count; done_ < end; ++done_) {
       Exchange& exchange = exchanges_[done_ % 2];
       exchange.start();
@@ -142,7 +154,7 @@ class Jacobi {
   // The largest difference from the exact result; what rounding explains.
   double error() {
     const ExactWaves exact = exact_values();
-    const T* found = arrays_[done_ % 2].data();
+    const T* found = array(done_ % 2);
     const std::int64_t width = width_, columns = columns_;
     return processor_.max(rows_ * columns_, [=] APPS_CALLABLE(std::int64_t i) {
       const std::int64_t row = i / columns, column = i % columns;
@@ -155,7 +167,12 @@ class Jacobi {
   }
 
   // The cells of this rank, without ghosts.
-  std::vector<T> values() const {
+  std::vector<T> values() {
+    if (is_fused_) {
+      const T* from = array(done_ % 2);
+      T* to = arrays_[done_ % 2].data();
+      processor_.for_each((rows_ + 2) * width_, [=] APPS_CALLABLE(std::int64_t i) { to[i] = from[i]; });
+    }
     const std::vector<T> all = arrays_[done_ % 2].values();
     std::vector<T> own;
     for (std::int64_t row = 1; row <= rows_; ++row)
@@ -164,6 +181,14 @@ class Jacobi {
   }
 
  private:
+  T* array(std::int64_t which) { return is_fused_ ? fused_->array(static_cast<int>(which)) : arrays_[which].data(); }
+  // All of a step in one kernel.
+  void fused_steps(std::int64_t count) {
+    if (done_ == 0) fused_->begin();
+    for (std::int64_t end = done_ + count; done_ < end; ++done_)
+      fused_->step(static_cast<int>(1 - done_ % 2), Relax<T>{array(done_ % 2), array(1 - done_ % 2), width_});
+    fused_->wait();
+  }
   ExactWaves exact_values() {
     const auto steps = static_cast<double>(done_);
     return {tables_.data(), rows_, columns_, {std::pow(waves_.factor(0), steps), std::pow(waves_.factor(1), steps)}};
@@ -174,6 +199,7 @@ class Jacobi {
                         Relax<T>{arrays_[done_ % 2].data() + first, arrays_[1 - done_ % 2].data() + first, width_});
   }
 
+  waywiser::Group& group_;
   Processor processor_;
   waywiser::HaloGrid grid_;
   waywiser::GridBox box_;
@@ -183,6 +209,8 @@ class Jacobi {
   Array<T> arrays_[2];  // iteration n reads arrays_[n % 2]
   Exchange exchanges_[2];
   Array<double> tables_;
+  std::optional<FusedField<T>> fused_;  // once it is in use
+  bool is_fused_ = false;
   std::int64_t done_ = 0;
 };
 

@@ -40,7 +40,7 @@ template <typename S>
 void run(waywiser::Group& group, const Options& options, double epsilon) {
   const std::vector<std::int64_t> size = options.shape("size", 4, 1, 1 << 15);
   const int threads = static_cast<int>(options.integer("threads", 1, 1024));
-  Comparison comparison(group, options);
+  Comparison comparison(group, options, false);
   const auto operator_of = [&](waywiser::Group& ranks) {
     return WilsonDslash<S>(ranks, cut(ranks, size, {1, 1, 1, 1}, {true, true, true, true}, options), threads);
   };

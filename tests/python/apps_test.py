@@ -22,6 +22,7 @@ CASES = {
     "wilson_dslash": ["--size", "4x5x3x6"],
     "convolution": ["--size", "19x13", "--images", "2"],
 }
+FUSED = ["jacobi", "conjugate_gradient"]  # with steps in one kernel as well
 QUICK = ["--rounds", "1", "--steps", "5", "--format", "json"]
 
 if not BUILT.exists():
@@ -55,6 +56,27 @@ def test_every_way_is_right_on_virtual_gpus(name: str) -> None:
     for each in found:
         assert each["virtual"] and "virtual GPUs" in each["place"]
         assert ways(each["rows"]) == [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "automatic"]
+
+
+@pytest.mark.parametrize("program", [*FUSED, *(f"{name}_virtual" for name in FUSED)])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_steps_in_one_kernel_equal_the_undivided_computation(program: str, ranks: int) -> None:
+    case = CASES[program.removesuffix("_virtual")]
+    found = answers(["-n", str(ranks), BUILT / program, *case, *QUICK, "--fused", "only", "--undivided", "yes"])
+    assert found
+    for each in found:
+        assert each["ranks"] == ranks and ways(each["rows"]) == ["fused"]
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_steps_in_one_kernel_are_compared_with_the_others(name: str) -> None:
+    """Also with boxes of two sizes, in the last dimension alone."""
+    parts = "x".join(["1"] * CASES[name][1].count("x") + ["3"])
+    command = ["-n", "3", BUILT / f"{name}_virtual", *CASES[name], *QUICK, "--fused", "yes", "--parts", parts]
+    found = answers(command)
+    for each in found:
+        assert ways(each["rows"])[:7] == [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "automatic"]
+    assert ways(found[-1]["rows"])[7:] == ["fused"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -126,6 +148,7 @@ def test_the_table_is_for_people() -> None:
         (["--steps", "0"], "--steps '0': whole numbers from 1 to"),
         (["--threads", "0"], "--threads '0': whole numbers from 1 to 1024"),
         (["--way", "fastest"], "--way 'fastest': write one of all, none, whole_field,"),
+        (["--fused", "maybe"], "--fused 'maybe': write one of no, yes, only"),
         (["--colour", "red"], "'--colour': the options are --help, --size,"),
         (["--steps"], "--steps needs a value"),
     ],
