@@ -14,12 +14,13 @@ tune: build
 build:
 	$(SETUP)
 
-# For each change: the C++ tests, and the Python tests that take little time.
+# For each change: the C++ tests and the Python tests that take little time.
 test:
 	$(SETUP) --tests
 	@scripts/test $(TEST_FLAGS)
 
-# The explorer of schedules, and the other Python tests: the programs of apps/, jobs under every launcher, wheels, large simulations.
+# The explorer of schedules, stores in any order, and the other Python tests: the programs of apps/, every fault, jobs under every
+# launcher, GPUs of a server, wheels, large simulations.
 test-slow:
 	$(SETUP) --slow-tests
 	@scripts/test_slow $(TEST_FLAGS)

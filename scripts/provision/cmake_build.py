@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .messages import SetupError, say
-from .python_environment import PYTHON, ROOT, STAMP, VENV
+from .python_environment import PYTHON, ROOT, VENV, for_builds
 
 BUILD = ROOT / "build"
 
@@ -26,7 +26,7 @@ def _tool(name):
 def _configure(folder, options):
     """Runs CMake if the options changed or nothing is configured; Ninja reruns it if CMake files change."""
     stamp_file = folder / "waywiser-configure.json"
-    stamp = json.dumps([str(ROOT), STAMP.read_text(), options])
+    stamp = json.dumps([str(ROOT), for_builds(), options])
     if (folder / "build.ninja").exists() and stamp_file.exists():
         if stamp_file.read_text() == stamp:
             return

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin/python"
 STAMP = VENV / "waywiser-setup.json"
+NEEDED_TO_BUILD = ("build", "runtime")
 
 # Run by the interpreter of .venv, whose pip carries a TOML reader for Python 3.10.
 _READ_REQUIREMENTS = """
@@ -107,6 +108,7 @@ def _site_packages():
 def _install(requirements, groups):
     say(f"installing Python packages for {', '.join(groups)} (from the package index)")
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    pip += ["--no-compile"]  # most modules are never imported; the others are compiled then
     _run([*pip, *requirements], "installing Python packages")
 
 
@@ -128,6 +130,13 @@ def _install_wheel(name, wheels):
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
+def for_builds():
+    """What a build depends on: when this text changes, CMake has to look for everything again."""
+    stamp = json.loads(STAMP.read_text())
+    installed = {group: stamp["installed"].get(group) for group in (*NEEDED_TO_BUILD, "cuda")}
+    return json.dumps([stamp["identity"], installed])
+
+
 def ensure(groups, offline):
     """Installs the packages of `groups` into .venv; returns at once if the stamp says that they are installed."""
     stamp = _read_stamp(offline) or _make_venv(offline)
@@ -142,7 +151,9 @@ def ensure(groups, offline):
             _install(requirements, absent)
         stamp["installed"].update(dict.fromkeys(absent, digest))
     _link_sources()
-    STAMP.write_text(json.dumps(stamp))
+    new = STAMP.with_suffix(".new")
+    new.write_text(json.dumps(stamp))
+    new.replace(STAMP)  # a build may read it meanwhile
 
 
 def _link_sources():

@@ -15,6 +15,7 @@ import pytest
 from fault_jobs import BLOCKING, STARTED, WINDOWS
 from rank_jobs import run
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 Seen = list[str | None]
 Jobs = Callable[[str, str], dict[str, Seen]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rank_jobs import run, runtime_folder  # noqa: F401
 
+pytestmark = pytest.mark.slow
 # A rank of a job with a heap; `place` is "host" or "gpu".
 PROGRAM = """
 import sys, numpy as np, waywiser as ww

@@ -23,6 +23,7 @@ from rank_jobs import (
     start,
 )
 
+pytestmark = pytest.mark.slow
 PLAIN = "import os, sys, time\nrank = os.environ['WAYWISER_RANK']\n"
 PIECES = PLAIN + (
     "for turn in range(100):\n"

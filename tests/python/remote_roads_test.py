@@ -17,7 +17,7 @@ from waywiser.offload.client import DATA_ROADS
 from waywiser.offload.roads import DIRECTIONS, Roads, RoadTime, keep, kept, measured
 
 __all__ = ["runtime_folder", "server"]
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 TIMES = [
     RoadTime("input", 1000, "direct", 1.0),
     RoadTime("input", 1000, "pinned", 2.0),

@@ -19,7 +19,7 @@ from waywiser.offload.client import DATA_ROADS, state_of
 from waywiser.offload.keys import make_key
 
 __all__ = ["runtime_folder", "server"]
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 
 
 def test_arrays_come_back_as_they_went(server: Server) -> None:

@@ -68,11 +68,12 @@ ALWAYS = {"init_process_group", "destroy_process_group"}
 PROGRAM = """
 import datetime, json, os, sys, torch, waywiser.torch_backend
 from torch.distributed import distributed_c10d as c
+device = None
 if sys.argv[2] == "gpu":
-    gpu = int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count()
-    torch.cuda.set_device(gpu)
-    torch.set_default_device(f"cuda:{gpu}")
-c.init_process_group("waywiser")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    torch.set_default_device(device)
+c.init_process_group("waywiser", device_id=device)
 rank, other = c.get_rank(), 1 - c.get_rank()
 seen = {}
 for name, code in json.loads(sys.argv[1]).items():

@@ -60,6 +60,7 @@ def no_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("waywiser.cli.tune.collectives_into", lambda *_: None)
 
 
+@pytest.mark.slow
 def test_tune_prints_one_object(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tune", "--json", "--output", str(tmp_path / "new" / "out")]) == 0
     answer = json.loads(capsys.readouterr().out)
