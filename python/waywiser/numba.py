@@ -131,6 +131,10 @@ def _ptx(capability: tuple[int, int]) -> bytes:
 _compiled: dict[tuple[int, int], bytes] = {}
 
 
+if not hasattr(cuda, "PTXSource"):
+    raise ImportError("waywiser.numba needs the package numba-cuda; this numba.cuda is numba's own, without PTXSource")
+
+
 class _Linked(cuda.PTXSource):  # type: ignore[misc]
     """Compiled when a kernel that uses it is: then there is a present GPU."""
 

@@ -55,11 +55,12 @@ for text in sys.argv[1:]:
         print(wanted.name)
 """
 
-# Run by the base interpreter when offline: the folders that it imports packages from, for a .pth file.
+# Run by the base interpreter when offline: lines of a .pth file that add the folders it imports packages from, with what
+# the .pth files there do.
 _PACKAGE_FOLDERS = """
 import os, sys
-print("\\n".join(path for path in sys.path if path and os.path.isdir(path) and "lib-dynload" not in path
-                and path != os.path.dirname(os.__file__)))
+print("\\n".join(f"import site; site.addsitedir({path!r})" for path in sys.path if path and os.path.isdir(path)
+                and "lib-dynload" not in path and path != os.path.dirname(os.__file__)))
 """
 
 
