@@ -34,6 +34,12 @@ class ProcessGroup(Calls, dist.ProcessGroup):  # type: ignore[misc]
     def getGroupName(self) -> str:
         return self._name
 
+    # torch.distributed asks the back end of a device, if the program names one, whether it can be split.
+    supports_splitting = False
+
+    def _get_backend(self, device: Any) -> ProcessGroup:
+        return self
+
     def getRank(self) -> int:
         return self.group.rank
 
