@@ -200,6 +200,11 @@ class Profile:
                 return pair
         return group.members[0]
 
+    @property
+    def verb(self) -> str:
+        """ "measured", or "simulated"."""
+        return "simulated" if self.simulated else "measured"
+
     def warning(self) -> str:
         """The warning that a reader must see first; empty for real measurements."""
         return warning(self.backend, self.simulated)

@@ -128,7 +128,7 @@ def test_a_setting_says_what_was_measured() -> None:
     settings = settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts)
     one = next(one for one in settings.settings if one.name == "UCX_POSIX_BW")
     assert one.measured and one.default == "15360.00MBps"
-    assert "ucx(transports=posix) host0>>host0" in one.why and "GB/s measured at" in one.why
+    assert "ucx(transports=posix) host0 to host0, two processes: " in one.why and "GB/s measured at" in one.why
     assert "UCX assumes 15360.00MBps" in one.why
 
 

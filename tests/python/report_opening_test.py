@@ -19,6 +19,7 @@ from waywiser.report.curves import all_curves
 from waywiser.report.headline import headline
 from waywiser.report.matrices import matrices
 from waywiser.report.page import render
+from waywiser.report.peers import peer_tables
 from waywiser.report.score import RATIO, SAME_MODEL
 from waywiser.report.summary import summary, to_do
 from waywiser.results import Results, recorded
@@ -168,6 +169,15 @@ def test_a_simulated_plan_does_not_score_itself(tmp_path: Path) -> None:
     assert _of(actions(results, None), PROVED)[0][0].startswith("Nothing: these figures were not measured")
 
 
+def test_simulated_figures_are_nowhere_called_measured(tmp_path: Path) -> None:
+    page = re.sub(r"<(script|style).*?</\1>", "", render(_results(tmp_path, _simulated)), flags=re.DOTALL)
+    before_choices, choices = page.split('id="choices"')
+    assert re.search(r"\d+ of \d+ pairs simulated\.", page) and "simulated gpu0 to gpu1, stands for" in page
+    assert "<td>Simulated</td>" in choices and "<td>Measured</td>" not in choices
+    told = {text for text in re.split(r'[<>"]', before_choices) if re.search(r"measured", text, re.IGNORECASE)}
+    assert all("not measured" in text for text in told)
+
+
 def _second_socket(factor: float) -> Callable[[str, Json], None]:
     """A class of other pairs with the same relation, `factor` times as slow."""
 
@@ -226,6 +236,14 @@ def test_the_diagonal_does_not_take_the_scale(tmp_path: Path) -> None:
     shares = {pair: matrix.share(cell) for pair, cell in matrix.cells.items()}
     assert shares["gpu0", "gpu1"] == pytest.approx(1.0) and shares["host0", "gpu0"] == pytest.approx(0.0, abs=0.01)
     assert shares["gpu0", "gpu0"] == 1.0
+
+
+def test_the_diagonal_does_not_take_the_scale_of_the_peer_report() -> None:
+    peers = {"one_way": {"on": [[2000.0, 380.0, 40.0], [380.0, 2000.0, 40.0], [40.0, 40.0, 2000.0]]}}
+    shares = [float(one) for one in re.findall(r"--share:([\d.]+)", peer_tables(peers) or "")]
+    assert shares == [1, 1, 0, 1, 1, 0, 0, 0, 1]
+    one_gpu = peer_tables({"one_way": {"on": [[2000.0]], "off": [[0.0]]}}) or ""  # no other pair; nothing was timed
+    assert re.findall(r"--share:([\d.]+)", one_gpu) == ["0.500"] and "0.00" in one_gpu
 
 
 def test_every_curve_of_a_card_has_its_own_look(tmp_path: Path) -> None:

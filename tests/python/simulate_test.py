@@ -140,6 +140,15 @@ def test_one_question_simulates_only_its_paths(capsys: pytest.CaptureFixture[str
     assert "simulating" in shown.err and "measuring" not in shown.err
 
 
+def test_a_collective_of_a_simulated_machine_is_refused_before_the_work(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "all_reduce", "host", "64K", "--machine", "dgx-a100"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1  # no line of progress
+    assert shown.err.endswith("not for a simulated machine; waywiser simulate all_reduce --machine dgx-a100\n")
+    assert run(["explain", "message", "host", "64K", "--machine", "nowhere"]) == 2
+    assert "'nowhere' is not a machine" in capsys.readouterr().err
+
+
 def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):

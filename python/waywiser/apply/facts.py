@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from waywiser import _core
 from waywiser.other_nodes import device_of, is_elsewhere
-from waywiser.profile import Point, Profile, Series
+from waywiser.profile import Point, Profile, Series, pair_words
 from waywiser.units import format_rate
 
 _LARGE = 1 << 20
@@ -52,7 +52,7 @@ class Machine:
         rate, one, point = best
         measured = not (self.profile and self.profile.warning())
         how = f"{format_rate(rate)} {'measured' if measured else 'simulated'} at {point.bytes >> 20} MiB"
-        return Evidence(rate, f"{one.path.label} {one.path.pair_text}: {how}", measured)
+        return Evidence(rate, f"{one.path.label} {pair_words(one.path.pair, one.path.processes)}: {how}", measured)
 
     def curve(self, transports: str) -> dict[int, Point]:
         """Latency of UCX between two host processes over given transports: size -> point."""

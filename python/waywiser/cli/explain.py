@@ -13,7 +13,7 @@ from waywiser.cli.options import Recorded, ResultsFolder, results_of
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core, is_elsewhere
 from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, Profile, pair_text
-from waywiser.results import DEFAULT, Results
+from waywiser.results import DEFAULT, Results, recorded_machines
 from waywiser.units import format_bytes, parse_bytes
 
 
@@ -57,9 +57,12 @@ def explain(
     count = parse_bytes(size)
     if any(map(is_elsewhere, (source, destination))):
         processes = 2
+    collective = source in (*COLLECTIVES, MESSAGE, PREPARED)
+    if collective and machine is not None:
+        _check_measured(machine, source)
     results = results_of(output, machine, **_asked(source, destination, operation, processes))
     profile = results.needed_profile()
-    if source in (*COLLECTIVES, MESSAGE, PREPARED):
+    if collective:
         ranks = ranks or 2
         answer = collective_answer(results.needed_profile_text(), (source, destination, ranks), count)
         head = f"{source} of {format_bytes(count)}, {ranks} ranks, arrays in {destination} memory on {profile.machine}"
@@ -91,10 +94,18 @@ def explain(
         terminal.print_result(note)
 
 
+def _check_measured(machine: str, operation: str) -> None:
+    """Refuses a machine whose paths would first be simulated: such a profile has no collectives."""
+    from waywiser.topology import load_topology
+
+    if machine not in recorded_machines():
+        load_topology(machine)  # its own error comes first
+        hint = f"; waywiser simulate {operation} --machine {machine}" if operation in COLLECTIVES else ""
+        raise InputError(f"{operation} is explained only where it was measured, not for a simulated machine{hint}")
+
+
 def _asked(source: str, destination: str, operation: str, processes: int) -> dict[str, Any]:
-    """What has to be simulated to answer for one transfer; all for a collective."""
-    if source in (*COLLECTIVES, MESSAGE, PREPARED):
-        return {}
+    """What has to be simulated to answer for one transfer."""
     found: dict[str, Any] = {"operations": [operation], "processes": [processes]}
     if operation != "loaded" and not any(map(is_elsewhere, (source, destination))):
         found["places"] = list(dict.fromkeys([source, destination]))

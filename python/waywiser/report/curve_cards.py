@@ -43,7 +43,9 @@ def _curve_cards(curves: list[dict[str, Any]]) -> list[Markup]:
         ]
         scales = [el("button", text, type="button", data_scale=name, aria_pressed="false") for name, text in _SCALES]
         others = f", stands for {group['pairs']} pairs" if group["pairs"] > 1 else ""
-        head = el("header", el("h3", group["title"]), el("p", f"measured {group['pair']}{others}", class_="muted"))
+        head = el(
+            "header", el("h3", group["title"]), el("p", f"{group['verb']} {group['pair']}{others}", class_="muted")
+        )
         plots = [el("div", class_="plot", data_kind=kind) for kind in ("time", "rate")]
         cards.append(
             el(

@@ -65,7 +65,7 @@ def curves(profile: Profile, plan: Plan | None, group: PairClass, operation: str
 
 
 def all_curves(profile: Profile, plan: Plan | None) -> list[dict[str, Any]]:
-    """`curves` of every class, in the order of the profile: {title, pair, pairs, operations}."""
+    """`curves` of every class, in the order of the profile: {title, pair, pairs, verb, operations}."""
     found = []
     for group in profile.classes:
         drawn = {operation: curves(profile, plan, group, operation) for operation in OPERATIONS}
@@ -77,6 +77,7 @@ def all_curves(profile: Profile, plan: Plan | None) -> list[dict[str, Any]]:
                     "title": group.title,
                     "pair": f"{pair[0]} to {pair[1]}",
                     "pairs": len(group.members),
+                    "verb": profile.verb,
                     "operations": kept,
                 }
             )

@@ -37,13 +37,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Sources down, destinations across. `lower_is_better` for times."""
+    """Sources down, destinations across. `lower_is_better` for times. `verb`: "measured" or "simulated"."""
 
     title: str
     about: str
     places: tuple[str, ...]
     cells: dict[Pair, Cell]
     lower_is_better: bool = False
+    verb: str = "measured"
 
     @property
     def copies(self) -> int:
@@ -69,11 +70,15 @@ class Matrix:
         A place and itself would take the whole scale: they set it only if there are no other pairs.
         """
         apart = [one.value for (source, destination), one in self.cells.items() if source != destination]
-        values = apart or [one.value for one in self.cells.values()]
-        low, high = min(values), max(values)
-        if high <= 1.02 * low:
-            return 0.5
-        return min(1.0, max(0.0, math.log(cell.value / low) / math.log(high / low)))
+        return share(cell.value, apart or [one.value for one in self.cells.values()])
+
+
+def share(value: float, values: list[float]) -> float:
+    """Where `value` lies between the lowest (0) and highest (1) of `values`, on a logarithmic scale, all above zero."""
+    low, high = min(values), max(values)
+    if high <= 1.02 * low:
+        return 0.5
+    return min(1.0, max(0.0, math.log(value / low) / math.log(high / low)))
 
 
 def _place_key(place: str) -> tuple[str, bool, int]:
@@ -122,7 +127,7 @@ def _latency_cell(points: list[tuple[int, float, str]], group: PairClass) -> Cel
 _KINDS = (
     ("Bandwidth one way", "streaming", "many transfers in flight", 1),
     ("Bandwidth both ways", "bidirectional", "both directions at once, the sum of the two", 2),
-    ("Latency", "latency", "the smallest measured size of at least 8 B, completion seen by the host", 0),
+    ("Latency", "latency", "the smallest size of at least 8 B, completion seen by the host", 0),
 )
 
 
@@ -140,7 +145,7 @@ def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix
             reached = {place for _, place in cells}
             shown = tuple(one for one in places(profile) if one in reached or not is_elsewhere(one))
             at = f", at {' and '.join(map(format_bytes, sorted(sizes)))}" if factor else ""
-            found.append(Matrix(title, about + at, shown, cells, lower_is_better=not factor))
+            found.append(Matrix(title, about + at, shown, cells, lower_is_better=not factor, verb=profile.verb))
     return found
 
 

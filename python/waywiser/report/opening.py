@@ -31,8 +31,7 @@ def hero(profile: Profile, title: str, rows: Sequence[Choice], todo: Sequence[Ac
 
 def facts(profile: Profile) -> list[str]:
     """Host name, number of paths, date, fingerprint."""
-    verb = "simulated" if profile.simulated else "measured"
-    counts = [f"{len(profile.paths())} paths {verb}", f"{len(profile.unavailable)} not available"]
+    counts = [f"{len(profile.paths())} paths {profile.verb}", f"{len(profile.unavailable)} not available"]
     made = profile.created.replace("T", " ").replace("Z", " UTC")
     known = [profile.machine, *counts, f"back end {profile.backend}", *([made] if made else [])]
     return [*known, f"fingerprint {profile.fingerprint}"]

@@ -179,7 +179,7 @@
     return svg;
   }
 
-  const PRINTED = { width: 660, height: 310, autosize: false };
+  const PRINTED = { width: 660, height: 285, autosize: false };
   const cards = new Map();
 
   function legend(card, state, curves) {

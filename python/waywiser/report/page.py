@@ -77,7 +77,7 @@ def _sections(
             "Paths",
             "The best paths",
             sections.glance(rows),
-            "For each kind of pair and range of sizes: time at the smallest, bandwidth at the largest measured size.",
+            "For each kind of pair and range of sizes: time at the smallest, bandwidth at the largest size.",
         ),
         (
             "nodes",

@@ -10,6 +10,7 @@ from rich.text import Text
 from waywiser.checked import clean
 from waywiser.report import terminal
 from waywiser.report.markup import Child, Markup, el, join, table
+from waywiser.report.matrices import share
 
 _TITLES = {
     "connectivity": "Peer access",
@@ -79,17 +80,20 @@ def _leaves(value: Any, name: tuple[str, ...]) -> list[tuple[str, Any]]:
     return [(", ".join(title(key) for key in name), value)]
 
 
+def _is_figure(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+
+
 def _heat_cell(value: Any, values: list[float]) -> Markup:
     text = cell_text(value)
-    if not values or isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not _is_figure(value):
         return el("td", text, class_="warned" if text.endswith("!") else "none" if value is None else "plain")
-    low, high = min(values), max(values)
-    share = (value - low) / (high - low) if high > 1.02 * low else 0.5
-    return el("td", text, style=f"--share:{share:.3f}")
+    return el("td", text, style=f"--share:{share(value, values):.3f}")
 
 
 def _heat_map(name: str, matrix: list[list[Any]]) -> Markup:
-    values = [x for row in matrix for x in row if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    figures = {(i, j): x for i, row in enumerate(matrix) for j, x in enumerate(row) if _is_figure(x)}
+    values = [x for (i, j), x in figures.items() if i != j] or list(figures.values())  # a GPU and itself is apart
     lower = name.startswith("Latency")
     head = ["from \\ to", *(f"gpu{index}" for index in range(len(matrix[0])))]
     rows = [

@@ -94,9 +94,9 @@ def _heat_cell(matrix: Matrix, source: str, destination: str) -> Markup:
     note = el("small", cell.note) if cell.note else None
     classes = [name for name, on in (("copy", not cell.measured), ("odd", cell.odd)) if on]
     if cell.of is not None:
-        how = f"not measured: {cell.of[0]} to {cell.of[1]} stands for it"
+        how = f"not {matrix.verb}: {cell.of[0]} to {cell.of[1]} stands for it"
     else:
-        how = f"measured; pairs like it {cell.odd}" if cell.odd else "measured"
+        how = f"{matrix.verb}; pairs like it {cell.odd}" if cell.odd else matrix.verb
     return el(
         "td",
         f"≈ {cell.text}" if cell.of is not None else cell.text,
@@ -120,11 +120,11 @@ def heat_map(matrix: Matrix) -> Markup:
 
 
 def _legend(matrix: Matrix) -> Markup:
-    """Says which cells are measurements of their own pair, and which pairs are odd."""
-    measured = len(matrix.cells) - matrix.copies
-    words = f"{measured} of {len(matrix.cells)} pairs measured."
+    """Says which cells have the figure of their own pair, and which pairs are odd."""
+    own = len(matrix.cells) - matrix.copies
+    words = f"{own} of {len(matrix.cells)} pairs {matrix.verb}."
     if matrix.copies:
-        words += " ≈ with a dashed edge: not measured; the figure of a similar pair according to the topology."
+        words += f" ≈ with a dashed edge: not {matrix.verb}; the figure of a similar pair according to the topology."
     return el("p", words, *(el("b", f" {line}.", class_="bad") for line in matrix.odd()[:8]), class_="legend")
 
 

@@ -36,8 +36,8 @@ def summary(results: Results) -> list[RenderableType]:
         head.append(profile.warning().upper() + "\n", "bold yellow")
     head.append(headline(results.topology, profile.machine), "bold")
     memories = _count(len(places(profile)), "memory", "memories")
-    verb = "simulated" if profile.simulated else "measured"
-    head.append(f"  {profile.machine}, {memories}, {_count(len(profile.paths()), 'path', 'paths')} {verb}")
+    paths = _count(len(profile.paths()), "path", "paths")
+    head.append(f"  {profile.machine}, {memories}, {paths} {profile.verb}")
     head.append(f", {len(profile.unavailable)} unavailable")
     best = [_best(profile, results.plan)] if results.plan else []
     return [head, *best, *_reasons(profile), _verdict(results)]
