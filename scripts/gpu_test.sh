@@ -159,11 +159,11 @@ halo() {
   ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 --fused yes "${json[@]}" || status=1
   ranks 1 jacobi_cuda --size 16384x16384 --steps 100 --way automatic "${json[@]}" || status=1
   ranks 1 jacobi_cuda --size 2048x2048 --steps 1000 --way automatic "${json[@]}" || status=1
-  ranks 2 conjugate_gradient_cuda --size 256 --format json --rounds 2 || status=1
+  ranks 2 conjugate_gradient_cuda --size 256 --fused yes --format json --rounds 2 || status=1
   ranks 1 conjugate_gradient_cuda --size 256 --way automatic --format json --rounds 2 || status=1
-  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 --steps 10 "${json[@]}" || status=1
-  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float64 --steps 10 "${json[@]}" || status=1
-  ranks 2 convolution_cuda "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 --steps 10 --fused yes "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float64 --steps 10 --fused yes "${json[@]}" || status=1
+  ranks 2 convolution_cuda --fused yes "${json[@]}" || status=1
   for exchange in whole_field auto; do
     ranks 2 navier_stokes_cuda --case cavity --cells 500000 --steps 20 --exchange $exchange || status=1
   done

@@ -89,7 +89,7 @@ class OptimisedGradient : public ConjugateGradient {
     for (; count > 0; --count) {
       const UpdateOf update{x_.data(), r(), p_.data(), q_.data(), w_.data(), alpha_, beta_};
       if (is_fused_)
-        fused_->put_step(update);
+        fused_->put_step(0, update);
       else
         processor_.for_each(cells.rows(), cells.nx,
                             [=] APPS_CALLABLE(std::int64_t row, std::int64_t k) { update(cells.row(row) + k); });

@@ -11,7 +11,7 @@ void run(waywiser::Group& group, const Options& options) {
   const std::vector<std::int64_t> size = options.shape("size", 2, 1, 1 << 16);
   const std::int64_t images = options.integer("images", 1, 256);
   const int threads = static_cast<int>(options.integer("threads", 1, 1024));
-  Comparison comparison(group, options, false);
+  Comparison comparison(group, options, true);
   const auto layer_of = [&](waywiser::Group& ranks) {
     return Convolution(ranks, cut(ranks, size, {1, 1}, {false, false}, options), images, threads);
   };
@@ -52,6 +52,7 @@ int main(int count, char** words) {
                         with_usual_options({{"size", "1024x1024", "rows x columns of the images"},
                                             {"images", "1", "how many at once"},
                                             {"parts", "auto", "boxes of ranks, as 2x1; auto: by the size"},
-                                            {"undivided", "no", "yes: compare with the whole images"}}));
+                                            {"undivided", "no", "yes: compare with the whole images"},
+                                            fused_option()}));
   return run_program(count, words, options, run);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "apps/comparison.hpp"
 #include "apps/convolution/layer.hpp"
 #include "apps/exchange.hpp"
+#include "apps/fused.hpp"
 #include "apps/grid.hpp"
 
 namespace apps {
@@ -40,6 +42,12 @@ class Convolution {
 
   const waywiser::GridBox& box() const noexcept { return box_; }
   void use(const Way& way) {
+    is_fused_ = way.kind == Way::Kind::fused;
+    if (is_fused_ && !fused_input_) {
+      fused_input_.emplace(group_, processor_, grid_of_planes(), 1, false, true);
+      fused_gradient_.emplace(group_, processor_, grid_of_planes(), 1, false, true);
+    }
+    if (is_fused_) return;
     exchange_input_.use(way);
     exchange_gradient_.use(way);
   }
@@ -50,6 +58,7 @@ class Convolution {
     sums_.clear();
   }
   void steps(std::int64_t count) {
+    if (is_fused_) return fused_steps(count);
     for (; count > 0; --count) {
       ++step_;
       fill(input_, known_input());
@@ -117,8 +126,7 @@ class Convolution {
   }
   void find_weight_gradient() {
     const std::int64_t rows = pixels_.images * pixels_.rows;
-    processor_.for_each(rows, pairs,
-                        WeightGradient{pixels_, input_.data(), output_gradient_.data(), row_gradients_.data()});
+    processor_.for_each(rows, pairs, WeightGradient{pixels_, input(), output_gradient(), row_gradients_.data()});
     const float* parts = row_gradients_.data();
     double* sums = weight_gradient_.data();
     processor_.for_each(pairs * taps, [=] APPS_CALLABLE(std::int64_t i) {
@@ -129,15 +137,14 @@ class Convolution {
   }
   // This rank's part of the three products.
   void add_sums() {
-    sums_.push_back(product(output_, output_gradient_));
-    sums_.push_back(product(input_, input_gradient_));
+    sums_.push_back(product(output_.data(), output_gradient()));
+    sums_.push_back(product(input(), input_gradient_.data()));
     const float* weights = weights_.data();
     const double* gradient = weight_gradient_.data();
     sums_.push_back(processor_.sum(
         pairs * taps, [=] APPS_CALLABLE(std::int64_t i) { return static_cast<double>(weights[i]) * gradient[i]; }));
   }
-  double product(const Array<float>& a, const Array<float>& b) {
-    const float *left = a.data(), *right = b.data();
+  double product(const float* left, const float* right) {
     const Pixels pixels = pixels_;
     return processor_.sum(pixels.planes() * pixels.rows, pixels.columns,
                           [=] APPS_CALLABLE(std::int64_t row, std::int64_t column) {
@@ -165,7 +172,39 @@ class Convolution {
     });
   }
 
+  // A step's loops that fill an array put its outermost pixels into the neighbours' ghosts, and those that read ghosts
+  // wait for them. Two steps write two arrays.
+  void fused_steps(std::int64_t count) {
+    const std::int64_t y0 = box_.first[0], x0 = box_.first[1];
+    const auto convolved = [&](const float* from, Array<float>& weights, Array<float>& to) {
+      return ConvolvePixel{{pixels_, from, weights.data(), to.data(), 0, 0, box_.count[0], box_.count[1]}};
+    };
+    for (; count > 0; --count) {
+      const int turn = static_cast<int>(++step_ % 2);
+      fused_input_->put_step(turn, FillPixel{pixels_, known_input(), y0, x0, fused_input_->array(turn)});
+      fused_input_->wait_step(convolved(input(), weights_, output_));
+      fused_gradient_->put_step(turn, FillPixel{pixels_, known_gradient(), y0, x0, fused_gradient_->array(turn)});
+      find_weight_gradient();
+      fused_gradient_->wait_step(convolved(output_gradient(), turned_, input_gradient_));
+      add_sums();
+    }
+    fused_input_->wait();
+    fused_gradient_->wait();
+  }
+
  private:
+  float* input() { return is_fused_ ? of_step(*fused_input_) : input_.data(); }
+  float* output_gradient() { return is_fused_ ? of_step(*fused_gradient_) : output_gradient_.data(); }
+  float* of_step(const FusedField<float>& field) const {
+    return field.array(static_cast<int>(step_ % 2)) + pixels_.plane();
+  }
+  // Planes are a dimension that is not cut.
+  waywiser::HaloGrid grid_of_planes() const {
+    waywiser::HaloGrid grid{{pixels_.planes(), grid_.shape[0], grid_.shape[1]}, {1, 1, 1}, {false, false, false}, {}};
+    for (const waywiser::GridBox& box : grid_.boxes)
+      grid.boxes.push_back({{0, box.first[0], box.first[1]}, {pixels_.planes(), box.count[0], box.count[1]}});
+    return grid;
+  }
   KnownPixels known_input() const { return {grid_.shape[0], grid_.shape[1], 2 * static_cast<std::uint64_t>(step_)}; }
   KnownPixels known_gradient() const {
     return {grid_.shape[0], grid_.shape[1], 2 * static_cast<std::uint64_t>(step_) + 1};
@@ -189,6 +228,8 @@ class Convolution {
   Array<float> input_, output_, output_gradient_, input_gradient_, weights_, turned_, row_gradients_;
   Array<double> weight_gradient_;
   Exchange exchange_input_, exchange_gradient_;
+  std::optional<FusedField<float>> fused_input_, fused_gradient_;  // once they are in use
+  bool is_fused_ = false;
   std::int64_t step_ = 0;
   std::vector<double> sums_;  // of each step
 };

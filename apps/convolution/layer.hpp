@@ -30,6 +30,25 @@ struct Pixels {
   std::int64_t with_ghosts() const { return planes() * plane(); }
 };
 
+// Whole numbers from -most to most without any pattern: all sums of the layer are then exact, in any order.
+APPS_CALLABLE inline float whole_noise(std::uint64_t seed, std::uint64_t index, int most) {
+  std::uint64_t mixed = (seed * 0x100000001b3u + index + 1) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+  mixed ^= mixed >> 27;
+  return static_cast<float>(static_cast<int>((mixed >> 33) % static_cast<unsigned>(2 * most + 1)) - most);
+}
+
+// What images and gradients hold: known for each pixel of the whole image in every step, zero outside.
+struct KnownPixels {
+  std::int64_t rows, columns;  // of the whole image
+  std::uint64_t seed;
+
+  APPS_CALLABLE float operator()(std::int64_t plane, std::int64_t y, std::int64_t x) const {
+    if (y < 0 || x < 0 || y >= rows || x >= columns) return 0;
+    return whole_noise(seed, static_cast<std::uint64_t>((plane * rows + y) * columns + x), 2);
+  }
+};
+
 // One output plane's pixels from all input planes of its image: weights[to][from][tap].
 struct Convolve {
   Pixels pixels;
@@ -47,7 +66,6 @@ struct Convolve {
   }
   std::int64_t blocks() const { return (columns + lanes - 1) / lanes; }
 
- private:
   template <std::int64_t count>
   APPS_CALLABLE void compute(std::int64_t plane, std::int64_t y, std::int64_t x) const {
     const std::int64_t image = plane / channels, width = pixels.width();
@@ -63,6 +81,31 @@ struct Convolve {
     float* result = to + pixels.at(plane, y) + x;
     for (std::int64_t lane = 0; lane < count; ++lane) result[lane] = sums[lane];
   }
+};
+
+// Pixels by their number in arrays of (planes + 2) planes, as FusedField counts: what they hold, and what comes of
+// them.
+struct FillPixel {
+  Pixels pixels;
+  KnownPixels known;
+  std::int64_t first_row, first_column;
+  float* values;
+
+  APPS_CALLABLE void operator()(std::int64_t at) const {
+    const std::int64_t y = at % pixels.plane() / pixels.width() - 1, x = at % pixels.width() - 1;
+    values[at] = known(at / pixels.plane() - 1, first_row + y, first_column + x);
+  }
+  APPS_CALLABLE void steady(std::int64_t at) const { (*this)(at); }
+};
+struct ConvolvePixel {
+  Convolve loop;
+
+  APPS_CALLABLE void operator()(std::int64_t at) const {
+    const Pixels& pixels = loop.pixels;
+    const std::int64_t y = at % pixels.plane() / pixels.width() - 1, x = at % pixels.width() - 1;
+    loop.compute<1>(at / pixels.plane() - 1, y, x);
+  }
+  APPS_CALLABLE void steady(std::int64_t at) const { (*this)(at); }
 };
 
 // The gradient of the weights of one pair of channels, from one row of one image: parts[row of all images][pair][tap].
@@ -91,24 +134,6 @@ struct WeightGradient {
   }
 };
 
-// Whole numbers from -most to most without any pattern: all sums of the layer are then exact, in any order.
-APPS_CALLABLE inline float whole_noise(std::uint64_t seed, std::uint64_t index, int most) {
-  std::uint64_t mixed = (seed * 0x100000001b3u + index + 1) * 0x9e3779b97f4a7c15u;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-  mixed ^= mixed >> 27;
-  return static_cast<float>(static_cast<int>((mixed >> 33) % static_cast<unsigned>(2 * most + 1)) - most);
-}
-
-// What images and gradients hold: known for each pixel of the whole image in every step, zero outside.
-struct KnownPixels {
-  std::int64_t rows, columns;  // of the whole image
-  std::uint64_t seed;
-
-  APPS_CALLABLE float operator()(std::int64_t plane, std::int64_t y, std::int64_t x) const {
-    if (y < 0 || x < 0 || y >= rows || x >= columns) return 0;
-    return whole_noise(seed, static_cast<std::uint64_t>((plane * rows + y) * columns + x), 2);
-  }
-};
 APPS_CALLABLE inline float known_weight(std::int64_t to, std::int64_t from, std::int64_t tap) {
   return whole_noise(7, static_cast<std::uint64_t>((to * channels + from) * taps + tap), 1);
 }

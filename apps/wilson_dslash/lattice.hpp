@@ -115,7 +115,10 @@ struct Dslash {
   APPS_CALLABLE void operator()(std::int64_t row, std::int64_t column) const {
     const std::int64_t site[4] = {first[0] + row / (count[1] * count[2]), first[1] + row / count[2] % count[1],
                                   first[2] + row % count[2], first[3] + column};
-    const std::int64_t at = view.lattice.at(site);
+    (*this)(view.lattice.at(site));
+  }
+  APPS_CALLABLE void steady(std::int64_t at) const { (*this)(at); }
+  APPS_CALLABLE void operator()(std::int64_t at) const {
     Spinor<Real> sum;
     for (int mu = 0; mu < 4; ++mu) {
       const std::int64_t stride = view.lattice.stride(mu);

@@ -40,7 +40,7 @@ template <typename S>
 void run(waywiser::Group& group, const Options& options, double epsilon) {
   const std::vector<std::int64_t> size = options.shape("size", 4, 1, 1 << 15);
   const int threads = static_cast<int>(options.integer("threads", 1, 1024));
-  Comparison comparison(group, options, false);
+  Comparison comparison(group, options, true);
   const auto operator_of = [&](waywiser::Group& ranks) {
     return WilsonDslash<S>(ranks, cut(ranks, size, {1, 1, 1, 1}, {true, true, true, true}, options), threads);
   };
@@ -81,7 +81,8 @@ int main(int count, char** words) {
                                             {"type", "float64", "of what is stored: float64, float32, float16"},
                                             {"parts", "auto", "boxes of ranks, as 2x1x1x1; auto: by the size"},
                                             {"undivided", "no", "yes: compare with the whole lattice at once"},
-                                            {"write", "", "a folder for what one application reads and writes"}}));
+                                            {"write", "", "a folder for what one application reads and writes"},
+                                            fused_option()}));
   return run_program(count, words, options, [](waywiser::Group& group, const Options& given) {
     const std::string& type = given.choice("type", {"float64", "float32", "float16"});
     if (type == "float64") run<double>(group, given, 0x1p-52);

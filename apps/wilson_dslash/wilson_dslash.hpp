@@ -2,11 +2,13 @@
 
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "apps/comparison.hpp"
 #include "apps/exchange.hpp"
+#include "apps/fused.hpp"
 #include "apps/grid.hpp"
 #include "apps/wilson_dslash/lattice.hpp"
 
@@ -79,7 +81,10 @@ class WilsonDslash {
 
   const waywiser::GridBox& box() const { return grid_.boxes[static_cast<std::size_t>(group_.rank())]; }
   void use(const Way& way) {
-    for (Exchange& each : exchanges_) each.use(way);
+    is_fused_ = way.kind == Way::Kind::fused;
+    if (is_fused_ && !fused_) fused_.emplace(group_, processor_, grid_, spinor_reals, Lattice::planar);
+    for (Exchange& each : exchanges_)
+      if (!is_fused_) each.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchanges_[0].variant(); }
 
@@ -116,6 +121,7 @@ class WilsonDslash {
   }
   // The sites inside are computed while the ghosts travel.
   void steps(std::int64_t count) {
+    if (is_fused_) return fused_steps(count);
     for (; count > 0; --count) {
       Exchange& exchange = exchanges_[done_ % 2];
       exchange.start();
@@ -131,7 +137,7 @@ class WilsonDslash {
   double error() {
     const LatticeView<S> view{lattice_};
     const PlaneWave wave = wave_;
-    const S* values = psi_[done_ % 2].data();
+    const S* values = psi(done_ % 2);
     return processor_.max(lattice_.rows() * lattice_.count[3], [=] APPS_CALLABLE(std::int64_t i) {
       const Lattice& sites = view.lattice;
       std::int64_t site[4], rest = i;
@@ -171,7 +177,15 @@ class WilsonDslash {
   }
 
   // Of this rank's sites: spinors after the last application, or links; real and imaginary parts of a site together.
-  std::vector<double> spinors() const { return own(psi_[done_ % 2].values(), spinor_reals); }
+  std::vector<double> spinors() {
+    if (is_fused_) {
+      const S* from = psi(done_ % 2);
+      S* to = psi_[done_ % 2].data();
+      processor_.for_each(lattice_.with_ghosts() * spinor_reals,
+                          [=] APPS_CALLABLE(std::int64_t i) { to[i] = from[i]; });
+    }
+    return own(psi_[done_ % 2].values(), spinor_reals);
+  }
   std::vector<double> links() const { return own(links_.values(), links_reals); }
 
   struct NoiseSpinor {
@@ -194,7 +208,7 @@ class WilsonDslash {
   template <typename Function>
   void set(Function spinor_of) {
     const LatticeView<S> view{lattice_};
-    S* values = psi_[done_ % 2].data();
+    S* values = psi(done_ % 2);
     processor_.for_each(lattice_.rows(), lattice_.count[3], [=] APPS_CALLABLE(std::int64_t row, std::int64_t column) {
       const Lattice& sites = view.lattice;
       const std::int64_t site[4] = {row / (sites.count[1] * sites.count[2]), row / sites.count[2] % sites.count[1],
@@ -212,7 +226,7 @@ class WilsonDslash {
   // <what `other` has, the spinors, times gamma_5>, of all ranks.
   Complex<double> product(const NoiseSpinor& other, bool times_gamma5) {
     const LatticeView<S> view{lattice_};
-    const S* values = psi_[done_ % 2].data();
+    const S* values = psi(done_ % 2);
     const Complex<double> mine =
         processor_.sum(lattice_.rows(), lattice_.count[3], [=] APPS_CALLABLE(std::int64_t row, std::int64_t column) {
           const Lattice& sites = view.lattice;
@@ -234,8 +248,20 @@ class WilsonDslash {
 
  private:
   waywiser::HaloArray field(std::size_t which) { return psi_[which].field(spinor_reals, Lattice::planar); }
+  S* psi(std::int64_t which) { return is_fused_ ? fused_->array(static_cast<int>(which)) : psi_[which].data(); }
+  // All of an application in one kernel.
+  void fused_steps(std::int64_t count) {
+    if (done_ == 0) fused_->begin();
+    for (; count > 0; --count) {
+      fused_->step(static_cast<int>(1 - done_ % 2),
+                   Dslash<S>{{lattice_}, links_.data(), psi(done_ % 2), psi(1 - done_ % 2), {}, {}});
+      ++done_;
+      wave_.apply();
+    }
+    fused_->wait();
+  }
   void apply(const CellBox& part) {
-    Dslash<S> dslash{{lattice_}, links_.data(), psi_[done_ % 2].data(), psi_[1 - done_ % 2].data(), {}, {}};
+    Dslash<S> dslash{{lattice_}, links_.data(), psi(done_ % 2), psi(1 - done_ % 2), {}, {}};
     for (std::size_t i = 0; i < 4; ++i) {
       dslash.first[i] = part.first[i];
       dslash.count[i] = part.count[i];
@@ -261,6 +287,8 @@ class WilsonDslash {
   CellParts parts_;
   Array<S> links_, psi_[2];  // application n reads psi_[n % 2]
   Exchange exchanges_[2];
+  std::optional<FusedField<S>> fused_;  // once it is in use
+  bool is_fused_ = false;
   PlaneWave wave_{};
   std::int64_t done_ = 0;
 };

@@ -22,7 +22,6 @@ CASES = {
     "wilson_dslash": ["--size", "4x5x3x6"],
     "convolution": ["--size", "19x13", "--images", "2"],
 }
-FUSED = ["jacobi", "conjugate_gradient"]  # with steps in one kernel as well
 QUICK = ["--rounds", "1", "--steps", "5", "--format", "json"]
 
 if not BUILT.exists():
@@ -58,7 +57,7 @@ def test_every_way_is_right_on_virtual_gpus(name: str) -> None:
         assert ways(each["rows"]) == [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "automatic"]
 
 
-@pytest.mark.parametrize("program", [*FUSED, *(f"{name}_virtual" for name in FUSED)])
+@pytest.mark.parametrize("program", [*CASES, *(f"{name}_virtual" for name in CASES)])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_steps_in_one_kernel_equal_the_undivided_computation(program: str, ranks: int) -> None:
     case = CASES[program.removesuffix("_virtual")]
@@ -68,7 +67,7 @@ def test_steps_in_one_kernel_equal_the_undivided_computation(program: str, ranks
         assert each["ranks"] == ranks and ways(each["rows"]) == ["fused"]
 
 
-@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("name", CASES)
 def test_steps_in_one_kernel_are_compared_with_the_others(name: str) -> None:
     """Also with boxes of two sizes, in the last dimension alone."""
     parts = "x".join(["1"] * CASES[name][1].count("x") + ["3"])

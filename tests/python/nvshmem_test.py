@@ -138,7 +138,7 @@ def test_the_types_are_those_of_the_page() -> None:
 @pytest.mark.parametrize("source", SAMPLES, ids=lambda path: path.stem)
 def test_programs_of_nvshmem_compile(source: Path, tmp_path: Path) -> None:
     """Also in several parts that are linked for the device, as NVSHMEM's programs are."""
-    text = re.sub(r"waywiser/(nvshmem\.h)", r"waywiser/\1", source.read_text())
+    text = source.read_text()
     for mode in ("-rdc=false", "-rdc=true"):
         assert compiled(text, tmp_path, "-c", mode, f"-I{source.parent}", "-Werror=all-warnings") == (0, "")
 
@@ -155,11 +155,71 @@ def run(program: str, ranks: int) -> Sequence[str]:
 @pytest.mark.parametrize("source", SAMPLES, ids=lambda path: path.stem)
 def test_programs_of_nvshmem_run(source: Path) -> None:
     """Without a GPU they say so, after the PEs have found each other."""
+    gpus = len(_core.discover().ids("gpu"))
+    if gpus == 1:
+        pytest.skip("kernels that wait for each other take turns on one GPU")
     lines = run(source.stem, 2)
-    if not _core.discover().ids("gpu"):
+    if gpus == 0:
         assert lines == [f"PE {pe} of 2: no GPU" for pe in range(2)]
     else:
         assert len([line for line in lines if re.search(r"^PE \d of 2: .*(right|as the serial program)$", line)]) == 2
+
+
+CALLS = {
+    "no init": ("nvshmem_my_pe();", 2, "nvshmem_my_pe: nvshmem_init has not been called"),
+    "no memory": (
+        "nvshmem_init(); nvshmem_free(&p);",
+        2,
+        "nvshmem_free: there is no symmetric memory yet: nvshmem_malloc",
+    ),
+    "no GPU": ("nvshmem_init(); nvshmem_malloc(8);", 1, "nvshmem: "),
+    "size": ("nvshmem_init(); nvshmem_malloc(8);", 2, "nvshmem_init: "),
+    "right": (
+        "nvshmem_init(); nvshmem_init(); nvshmem_barrier_all(); "
+        'std::printf("%d %d ", nvshmem_my_pe(), nvshmem_team_n_pes(NVSHMEMX_TEAM_NODE)); '
+        'std::printf("%d", nvshmem_ptr(&p, 0) == nullptr); '
+        "nvshmem_finalize(); nvshmem_barrier_all(); nvshmem_finalize();",
+        0,
+        "",
+    ),
+    "exit": ("nvshmem_init(); nvshmem_global_exit(7);", 7, ""),
+}
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU, as far as programs come."""
+    library = ROOT / "build/libwaywiser.so"
+    if not library.exists():
+        pytest.skip("the library is not built here")
+    cases = "\n".join(f'if (name == "{name}") {{ {code} }}' for name, (code, _, _) in CALLS.items())
+    source = f"""
+#include <waywiser/nvshmem.h>
+#include <cstdio>
+#include <string>
+int main(int, char** words) {{
+  [[maybe_unused]] int p = 0;
+  const std::string name = words[1];
+  {cases}
+}}"""
+    libraries = [
+        f"-L{ROOT / 'build'}",
+        f"-L{headers().parent / 'lib'}",
+        "-lwaywiser",
+        "-Xlinker",
+        f"-rpath={ROOT / 'build'}",
+    ]
+    assert compiled(source, tmp_path, *libraries) == (0, "")
+    for name, (_, wanted, words) in CALLS.items():
+        if name == "no GPU" and _core.discover().ids("gpu"):
+            continue
+        if name == "size":
+            monkeypatch.setenv("NVSHMEM_SYMMETRIC_SIZE", "much")
+        done = subprocess.run([tmp_path / "out", name], capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr[: len(words)]) == (wanted, words), (name, done.stderr)
+        assert done.stderr.count("\n") == (1 if words else 0), name
+        assert name != "right" or done.stdout == "0 1 1"
+        monkeypatch.delenv("NVSHMEM_SYMMETRIC_SIZE", raising=False)
 
 
 USES = {

@@ -104,6 +104,7 @@ Bytes NvshmemJob::offset(const void* symmetric, Bytes bytes) const {
 }
 
 std::byte* NvshmemJob::pointer(const std::byte* symmetric, int rank) const {
+  if (!heap_) return nullptr;
   const Region own = heap().local();
   const Bytes at = reinterpret_cast<std::uintptr_t>(symmetric) - reinterpret_cast<std::uintptr_t>(own.data);
   if (at >= own.bytes || rank < 0 || rank >= size() || !heap().why_proxied(rank).empty()) return nullptr;
