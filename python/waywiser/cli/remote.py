@@ -24,7 +24,7 @@ def remote(
 ) -> None:
     """Show the GPUs that a server offers, their memory in use, its clients, and the roads of arrays.
 
-    What roads and encryption cost is shown as `waywiser tune --remote` has measured it into the folder of results.
+    What roads and encryption cost is shown as `tune --remote` has measured it into the folder of results.
     """
     from waywiser.offload.client import state_of
     from waywiser.offload.roads import kept, usual_file
@@ -64,7 +64,7 @@ def lines_about_roads(name: str, roads: Roads | None) -> Iterator[str]:
     from waywiser.units import format_bytes
 
     if roads is None:
-        yield f"{name}: no road was measured: waywiser tune --remote"
+        yield f"{name}: no road was measured: waywiser tune --remote HOST:PORT"
         return
     for plain in sorted({each.plain for each in roads.times}):
         for direction in DIRECTIONS:
