@@ -5,9 +5,11 @@
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/comm/with_variable.hpp"
 #include "tests/offload/fake_kernels.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/offload/serve_client.hpp"
+#include "waywiser/transport/tls/libssl.hpp"
 
 namespace waywiser {
 namespace {
@@ -157,6 +159,8 @@ TEST(RemoteGpu, StreamsAndEvents) {
 }
 
 TEST(RemoteGpu, ArraysGoUnencryptedIfBothWantIt) {
+  if (!ssl_library().usable()) GTEST_SKIP() << ssl_library().why_not();
+  const WithVariable encrypt("WAYWISER_ENCRYPT", "1");
   const auto asks = [](RemoteGpu& remote) {
     remote.synchronize();
     require_that(remote.encrypted_by() == remote.data_encrypted_by(), "all is encrypted at first");
