@@ -17,3 +17,4 @@ void bind_sim(nanobind::module_& m);
 void bind_bench(nanobind::module_& m);
 void bind_other_machine(nanobind::module_& m);
 void bind_offload(nanobind::module_& m);
+void bind_offload_server(nanobind::module_& m);

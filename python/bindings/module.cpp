@@ -17,4 +17,5 @@ NB_MODULE(_core, m) {
   bind_bench(m);
   bind_other_machine(m);
   bind_offload(m);
+  bind_offload_server(m);
 }

@@ -58,7 +58,7 @@ from waywiser.halo import (  # noqa: E402
 )
 from waywiser.heap import Heap, HeapTeam  # noqa: E402
 from waywiser.installed_library import include_path, nvrtc_options  # noqa: E402
-from waywiser.offload import CudaKernel, RemoteArray, RemoteGpu, remote  # noqa: E402
+from waywiser.offload import CudaKernel, RemoteArray, RemoteEvent, RemoteGpu, RemoteStream, remote  # noqa: E402
 
 __all__ = [
     "ANY_SOURCE",
@@ -96,7 +96,9 @@ __all__ = [
     "Prepared",
     "ReduceOp",
     "RemoteArray",
+    "RemoteEvent",
     "RemoteGpu",
+    "RemoteStream",
     "Stream",
     "TransferError",
     "UnavailableError",

@@ -1,4 +1,7 @@
 // What a client that knows the key may send to its worker: frames, one after the other.
+#include <cstdint>
+#include <cstdio>
+
 #include "tests/fuzz/targets.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
@@ -15,6 +18,11 @@ class HostileClient final : public WorkerChannel {
   void receive(Region into) override {
     given_ += into.bytes;
     if (given_ > most_given) throw Error(ErrorKind::invalid_input, "the client has gone");
+  }
+  void receive_text(Region into) override { receive(into); }
+  void send_text(ConstRegion data) override { send(data); }
+  void open_plain(const std::string&, const std::function<void(const std::string& address)>& announce) override {
+    announce("10.0.0.5:4712");
   }
   void send(ConstRegion data) override {
     promise(expected_ >= data.bytes, "more bytes than the reply says");
@@ -33,13 +41,23 @@ class HostileClient final : public WorkerChannel {
   waywiser::Bytes given_ = 0, expected_ = 0;
 };
 
+// Told at the end of a run of the fuzzer: an input is many frames.
+struct FrameCount {
+  std::uint64_t frames = 0;
+  ~FrameCount() {
+    if (frames > 10'000) std::fprintf(stderr, "frames: %llu\n", static_cast<unsigned long long>(frames));
+  }
+};
+
 }  // namespace
 
 void worker_requests(Bytes input) {
+  static FrameCount count;
   static const std::shared_ptr<Platform> platform = [] {
     VirtualMachine machine;
     machine.gpus = 1;
     machine.memory = 1 << 24;
+    machine.reorder_seed = 1;  // no threads, and the streams' work in any order
     return open_virtual_platform(machine);
   }();
   HostileClient client;
@@ -47,6 +65,7 @@ void worker_requests(Bytes input) {
   Choices choices(input);
   reads_or_refuses([&] {
     while (!choices.over()) {
+      ++count.frames;
       const std::size_t low = choices.number();
       if (!worker.serve(choices.bytes(low + 256 * (choices.number() % 4)))) return;
       promise(worker.used() <= client_memory, "more memory than the limit");

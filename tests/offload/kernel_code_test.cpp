@@ -38,6 +38,7 @@ TEST(RemoteKernelCode, SourcePtxAndCubinsAreToldApart) {
   EXPECT_EQ(kind_of_code("\x7f"
                          "ELF\x02"),
             CodeKind::cubin);
+  EXPECT_EQ(kind_of_code("\x50\xed\x55\xba\x01"), CodeKind::cubin);  // a fatbin
 }
 
 TEST(RemoteKernelCode, ParametersAreReadFromPtx) {

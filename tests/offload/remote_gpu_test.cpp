@@ -5,9 +5,11 @@
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/comm/with_variable.hpp"
 #include "tests/offload/fake_kernels.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/offload/serve_client.hpp"
+#include "waywiser/transport/tls/libssl.hpp"
 
 namespace waywiser {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 constexpr Bytes memory_limit = Bytes{64} << 20;
 
 Problems with_a_worker(const std::function<void(RemoteGpu&)>& client, bool apart = false,
-                       FakeKernels* kernels = nullptr) {
+                       FakeKernels* kernels = nullptr, const std::string& plain_at = "") {
   TestRanks ranks(2);
   ranks.virtual_gpus = 1;
   if (apart) {
@@ -27,7 +29,7 @@ Problems with_a_worker(const std::function<void(RemoteGpu&)>& client, bool apart
       WorkerState last;
       RemoteWorker::Setup setup{group.platform(), gpu(0), memory_limit, {}};
       if (kernels != nullptr) setup.kernels = [kernels](const Platform&, Place) { return kernels->maker(); };
-      serve_client(group, setup, [&](const WorkerState& state) { last = state; });
+      serve_client(group, setup, [&](const WorkerState& state) { last = state; }, plain_at);
       require_that(last.requests > 0, "the state after the end");
       return group.close();
     }
@@ -120,6 +122,66 @@ TEST(RemoteGpu, ErrorsComeWithTheNextAnswer) {
         expect_error([&] { remote.synchronize(); }, ErrorKind::invalid_input, "the GPU is closed");
       }),
       no_problems);
+}
+
+TEST(RemoteGpu, StreamsAndEvents) {
+  EXPECT_EQ(with_a_worker([](RemoteGpu& remote) {
+              const std::vector<double> a = numbers_from(1, 1000);
+              const std::uint64_t array = remote.array(std::span(a));
+              const std::uint64_t one = remote.new_stream(), two = remote.new_stream();
+              const std::uint64_t begun = remote.new_event(), summed = remote.new_event();
+              const std::uint64_t both[] = {array, array};
+              remote.use_stream(one);
+              remote.record(begun);
+              const std::uint64_t sum = remote.run("add", both);
+              remote.record(summed);
+              remote.use_stream(two);
+              remote.wait(summed);
+              const std::uint64_t more[] = {sum, array};
+              const std::uint64_t total = remote.run("add", more);
+              std::vector<double> got(1000);
+              remote.get(total, std::span(got));  // behind stream two, which is behind stream one
+              for (std::size_t i = 0; i < got.size(); ++i) require_that(got[i] == 3 * a[i], "the sums");
+              require_that(remote.since(summed, begun) >= 0, "the time between them");
+              remote.await(summed);
+              remote.run("nothing", both);
+              expect_error([&] { remote.await(summed); }, ErrorKind::invalid_input, "the GPU: nothing: this server");
+              expect_error([&] { remote.since(total, begun); }, ErrorKind::invalid_input, "was not recorded");
+              remote.free(two);  // in use: what follows is in stream 0
+              remote.free(begun);
+              expect_error([&] { remote.await(begun); }, ErrorKind::invalid_input, "was not recorded");
+              remote.get(remote.run("add", both), std::span(got));
+              require_that(got[999] == 2000, "the sum in stream 0");
+              remote.close();
+              expect_error([&] { remote.use_stream(one); }, ErrorKind::invalid_input, "is closed");
+            }),
+            no_problems);
+}
+
+TEST(RemoteGpu, ArraysGoUnencryptedIfBothWantIt) {
+  if (!ssl_library().usable()) GTEST_SKIP() << ssl_library().why_not();
+  const WithVariable encrypt("WAYWISER_ENCRYPT", "1");
+  const auto asks = [](RemoteGpu& remote) {
+    remote.synchronize();
+    require_that(remote.encrypted_by() == remote.data_encrypted_by(), "all is encrypted at first");
+    remote.use_plain_data();
+    require_that(!remote.encrypted_by().empty() && remote.data_encrypted_by().empty(), "requests only");
+    remote.use_plain_data();
+    compute_there(remote);
+  };
+  EXPECT_EQ(with_a_worker(asks, true, nullptr, "127.0.0.1"), no_problems);
+  const auto is_refused = [](RemoteGpu& remote) {
+    expect_error([&] { remote.use_plain_data(); }, ErrorKind::unavailable,
+                 "unencrypted arrays: this server encrypts them: it was started without --data-plain");
+    compute_there(remote);
+  };
+  EXPECT_EQ(with_a_worker(is_refused, true), no_problems);
+  const auto of_one_machine = [](RemoteGpu& remote) {
+    remote.use_plain_data();
+    require_that(remote.encrypted_by().empty() && remote.data_encrypted_by().empty(), "nothing is encrypted");
+    compute_there(remote);
+  };
+  EXPECT_EQ(with_a_worker(of_one_machine), no_problems);
 }
 
 TEST(RemoteGpu, KernelsAreCompiledThereAndTheCompilersLinesComeBack) {

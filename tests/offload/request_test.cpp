@@ -46,8 +46,10 @@ class RandomRequests {
         break;
       case RequestKind::take: request.address = text(longest_address); [[fallthrough]];
       case RequestKind::give:
+      case RequestKind::plain:
         for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
         break;
+      case RequestKind::since: request.earlier = random_(); break;
       case RequestKind::road: request.road = data_roads[below(data_roads.size())]; break;
       case RequestKind::code: request.bytes = below(longest_code + 1); break;
       case RequestKind::launch:
@@ -124,6 +126,7 @@ TEST(RemoteReply, IsReadAsItWasWritten) {
   reply.failure = RemoteFailure{ErrorKind::device, "a line\nand another" + std::string(600, '.') + "\xc3\xa9"};
   reply.used = 5;
   reply.requests = 7;
+  reply.since = 0.25;
   reply.times = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}, 13};
   reply.head = ArrayHead{DataType::complex128, false, {3, 0, 5}};
   const RemoteReply read = read_reply(frame_of(reply));
@@ -135,6 +138,7 @@ TEST(RemoteReply, IsReadAsItWasWritten) {
   EXPECT_EQ(read.times.device.begin, 8);
   EXPECT_EQ(read.times.output.end, 12);
   EXPECT_EQ(read.times.now, 13);
+  EXPECT_EQ(read.since, 0.25);
   EXPECT_EQ(read.head, reply.head);
   reply.details = longest_details;
   EXPECT_EQ(read_reply(frame_of(reply)).details, longest_details);

@@ -115,7 +115,10 @@ def test_csv_of_another_server_and_a_picture(tmp_path: Path) -> None:
         (("offload", "--backend", "host"), "write --backend auto|cuda|virtual_gpu"),
         (("offload", "--json", "--csv"), "--json and --csv: write one of them"),
         (("offload", "--backend", "virtual_gpu", "--remote", "nowhere", "--key", "/none"), "/none"),
-        (("latency", "--times", "3"), "--remote, --key, --times and --road are for `waywiser bench offload`"),
+        (
+            ("latency", "--times", "3"),
+            "--remote, --key, --times, --road and --data-plain are for `waywiser bench offload`",
+        ),
         (("offload", "--road", "pined"), "pined"),
     ],
 )

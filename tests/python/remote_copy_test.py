@@ -9,6 +9,7 @@ import pytest
 from encryption_test import MARK, WatchedMachines, needs_tls
 from rank_jobs import runtime_folder
 from remote_gpu import PATIENCE, Server, server, start_client
+from two_machines import TwoMachines
 
 import waywiser as ww
 
@@ -68,13 +69,39 @@ def test_what_is_no_copy_is_an_error(server: Server, tmp_path: Path) -> None:
 
 
 @needs_tls
+def test_a_server_connects_to_no_other_machine_unless_its_owner_says_so(tmp_path: Path) -> None:
+    machines = TwoMachines()
+    on_a, on_b = (("ip", "netns", "exec", name) for name in machines.names)
+    try:
+        a = Server(tmp_path, before=on_a, at="10.99.7.1:0")
+        b = Server(tmp_path, "--peers", "10.99.7.3,10.98.0.0/16", before=on_b, at="10.99.7.2:0")
+        code = f"""
+other = ww.remote({b.address!r}, key={str(b.key)!r}, timeout=30)
+x = gpu.array(np.ones(100000))
+y = other.copy_of(x)
+try:
+    other.synchronize()
+except ww.UnavailableError as error:
+    print(error)
+"""
+        client = start_client(code, a, on_a)
+        out, errors = client.communicate(timeout=PATIENCE)
+        assert (client.returncode, errors) == (0, "")
+        assert "this server connects to no server at '10.99.7.1': its owner admits others by --peers" in out
+        for each in (a, b):
+            each.close()
+    finally:
+        machines.close()
+
+
+@needs_tls
 def test_between_machines_nothing_can_be_read_on_the_way(tmp_path: Path) -> None:
     machines = WatchedMachines(tmp_path)
     on_a, on_b = (("ip", "netns", "exec", name) for name in machines.names)
     count = 1 << 16
     try:
         a = Server(tmp_path, before=on_a, at="10.99.7.1:0")
-        b = Server(tmp_path, before=on_b, at="10.99.7.2:0")
+        b = Server(tmp_path, "--peers", "10.99.7.0/24", before=on_b, at="10.99.7.2:0")
         code = f"""
 other = ww.remote({b.address!r}, key={str(b.key)!r})
 x = gpu.array(np.tile(np.frombuffer({MARK!r}, np.uint8), {count}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +146,56 @@ def test_cuda_source_is_compiled_and_runs_on_a_gpu(tmp_path: Path) -> None:
 
 
 @needs_gpu
+def test_streams_run_at_once_on_a_gpu(tmp_path: Path) -> None:
+    """A kernel waits for one of another stream, which could not run behind it."""
+    server = Server(tmp_path, gpus=())
+    source = """
+    extern "C" __global__ void wait_for_it(int* flag) { while (atomicAdd(flag, 0) == 0) __nanosleep(1000); }
+    extern "C" __global__ void set_it(int* flag) { atomicExch(flag, 1); }
+    """
+    waits, sets = ww.CudaKernel(source, "wait_for_it"), ww.CudaKernel(source, "set_it")
+    with ww.remote(server.address, key=server.key, timeout=30) as gpu:
+        flag = gpu.zeros(1, np.int32)
+        one, two = gpu.stream(), gpu.stream()
+        begun, over, set_there = gpu.event(), gpu.event(), gpu.event()
+        try:
+            gpu.launch(sets, gpu.zeros(1, np.int32), grid=1, block=1)  # compiles
+        except ww.UnavailableError as error:
+            pytest.skip(str(error))
+        gpu.synchronize()
+        one.record(begun)
+        one.launch(waits, flag, grid=1, block=1)
+        one.record(over)
+        two.launch(sets, flag, grid=1, block=1)
+        two.record(set_there)
+        two.synchronize()
+        one.synchronize()
+        assert over.seconds_since(begun) > 0
+        set_there.synchronize()
+        three = gpu.stream()
+        three.wait(over)
+        assert three.get(flag)[0] == 1
+    assert server.close() == (0, "")
+
+
+@needs_gpu
+def test_a_fatbin_runs_on_a_gpu(tmp_path: Path) -> None:
+    if shutil.which("nvcc") is None:
+        pytest.skip("there is no nvcc")
+    (tmp_path / "code.cu").write_text(SOURCE)
+    subprocess.run(
+        ["nvcc", "-fatbin", "-arch=native", "-o", tmp_path / "code.fatbin", tmp_path / "code.cu"], check=True
+    )
+    server = Server(tmp_path, gpus=())
+    with ww.remote(server.address, key=server.key) as gpu:
+        y, x = gpu.zeros(100, np.float32), gpu.array(np.ones(100, np.float32))
+        kernel = ww.CudaKernel((tmp_path / "code.fatbin").read_bytes(), "axpy")
+        gpu.launch(kernel, y, x, np.float32(3), 100, grid=1, block=128)
+        np.testing.assert_array_equal(y.get(), np.full(100, 3, np.float32))
+    assert server.close() == (0, "")
+
+
+@needs_gpu
 def test_a_kernel_that_fails_costs_its_own_client_only(tmp_path: Path) -> None:
     server = Server(tmp_path, gpus=())
     with ww.remote(server.address, key=server.key) as other:
@@ -151,7 +203,7 @@ def test_a_kernel_that_fails_costs_its_own_client_only(tmp_path: Path) -> None:
         gpu = ww.remote(server.address, key=server.key)
         gpu.launch(ww.CudaKernel(PTX.replace(".u64 fill_param_0", ".s64 fill_param_0"), "fill"), np.int64(8),
                    np.float32(1), grid=1, block=1)  # fmt: skip
-        with pytest.raises(ww.Error):
+        with pytest.raises(ww.Error, match=r"\(under way: fill\)"):
             gpu.synchronize()
         gpu.close()
         np.testing.assert_array_equal(kept.get(), np.ones(10, np.float32))

@@ -14,7 +14,7 @@ from remote_gpu import Server, server
 
 import waywiser as ww
 from waywiser.offload.client import DATA_ROADS
-from waywiser.offload.roads import DIRECTIONS, Roads, RoadTime, keep, kept, measured
+from waywiser.offload.roads import DIRECTIONS, Price, Roads, RoadTime, keep, kept, measured, price_line
 
 __all__ = ["runtime_folder", "server"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
@@ -41,6 +41,19 @@ def test_the_fastest_road_at_the_nearest_size_is_chosen() -> None:
     assert roads.best("output", 1 << 30) == "pageable"  # of equal ones the first
     with pytest.raises(ww.InputError, match="no road was measured for output"):
         Roads(TIMES[:4])
+
+
+def test_roads_of_unencrypted_arrays_are_chosen_by_themselves(tmp_path: Path) -> None:
+    plain = [RoadTime("input", 1000, "direct", 0.75, True), RoadTime("input", 1000, "pinned", 0.5, True)]
+    roads = Roads([*TIMES, *plain])
+    assert roads.prices() == [Price("input", 1000, 1.0, 0.5)]
+    assert price_line(roads.prices()[0]) == "input of 1000 B: 1.00 s encrypted, 500 ms not: 2.00 times"
+    assert (roads.best("input", 1000), roads.best("input", 1000, plain=True)) == ("direct", "pinned")
+    assert roads.best("output", 1000, plain=True) == "pageable"  # only encrypted ones were measured
+    assert Roads(TIMES).prices() == []
+    keep(tmp_path / "file", "a:1", 0, "one", roads)
+    again = kept(tmp_path / "file", "a:1", 0)
+    assert again is not None and again.times == roads.times
 
 
 def test_what_is_kept_is_of_one_gpu_of_one_server(tmp_path: Path) -> None:
@@ -152,7 +165,7 @@ def test_tune_remote_measures_all_gpus_of_a_server(server: Server, tmp_path: Pat
     ("words", "why"),
     [
         (("--remote", "nowhere", "--machine", "hse-a"), "--machine is not for --remote"),
-        (("--key", "file"), "--key is for --remote"),
+        (("--key", "file"), "--key and --data-plain are for --remote"),
         (("--remote", "nowhere", "--key", "/none"), "/none"),
     ],
 )

@@ -185,6 +185,7 @@ def test_the_tables_of_the_page_are_what_the_command_gives(
     page = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
     begin, end = "<!-- begin: waywiser simulate published --markdown -->\n", "<!-- end -->\n"
     assert page.partition(begin)[2].partition(end)[0] == tables, "run: .venv/bin/python scripts/published"
+    assert "against pageable memory, over InfiniBand | above 1 |" in tables
     for row in published:
         assert row.commands
         assert all(f"\n{command}  # " in tables for command in row.commands)

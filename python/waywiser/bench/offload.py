@@ -78,9 +78,9 @@ class Side(Protocol):
     def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]: ...
 
 
-def remote_road(road: DataRoad) -> str:
-    """What a row is called."""
-    return f"remote, {road}"
+def remote_road(road: DataRoad, plain: bool = False) -> str:
+    """What a row is called. `plain`: its arrays are not encrypted between machines, by --data-plain."""
+    return f"remote, {road}{', data plain' if plain else ''}"
 
 
 class RemoteSide:

@@ -61,6 +61,9 @@ def bench(
     road: Annotated[
         str, typer.Option(metavar="LIST", help="Of offload: some of direct,pageable,pinned,pipelined.")
     ] = "",
+    data_plain: Annotated[
+        bool, typer.Option("--data-plain", help="Of offload: also with arrays that are not encrypted.")
+    ] = False,
     output: ResultsFolder = DEFAULT,
 ) -> None:
     """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
@@ -81,14 +84,14 @@ def bench(
             only_alone(name, ranks=ranks, machine=machine, against=against, full=full, mode=mode != "blocking")
             form_alone = Form(as_json, as_csv, plot)
             if name == "coalescing":
-                only_alone(name, remote=remote, key=key, times=times, road=road)
+                only_alone(name, remote=remote, key=key, times=times, road=road, data_plain=data_plain)
                 return coalescing(memory, sizes, blocks, budget, backend, form_alone)
             only_alone(name, memory=memory, blocks=blocks)
-            return offload(sizes, times, budget, backend, remote, key, road, form_alone)
+            return offload(sizes, times, budget, backend, (remote, key, data_plain), road, form_alone)
     if blocks or plot is not None:
         raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `offload`")
-    if remote or key is not None or times or road:
-        raise InputError("--remote, --key, --times and --road are for `waywiser bench offload`")
+    if remote or key is not None or times or road or data_plain:
+        raise InputError("--remote, --key, --times, --road and --data-plain are for `waywiser bench offload`")
     operations = operations_named(what or list(USUAL))
     places = _places(memory or ("host" if machine is None else "gpu"))
     modes = among(words_in(mode), MODES, "--mode")

@@ -37,7 +37,7 @@ def only_alone(name: str, **others: object) -> None:
     """Raises InputError for options that another benchmark has."""
     for option, value in others.items():
         if value:
-            raise InputError(f"--{option} is not for {name}, which {_WHY[name]}")
+            raise InputError(f"--{option.replace('_', '-')} is not for {name}, which {_WHY[name]}")
 
 
 _WHY = {"coalescing": "copies within one process", "offload": "times one client of a server"}
@@ -91,9 +91,17 @@ def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backe
 
 
 def offload(
-    sizes: str, times: str, budget: float | None, backend: str, remote: str, key: Path | None, road: str, form: Form
+    sizes: str,
+    times: str,
+    budget: float | None,
+    backend: str,
+    server: tuple[str, Path | None, bool],
+    road: str,
+    form: Form,
 ) -> None:
-    """Two arrays, added on a server's GPU, by each road, and on a local one."""
+    """Two arrays, added on a server's GPU, by each road, and on a local one. `server`: its address, "" for one of this
+    machine; the key; whether arrays also go unencrypted.
+    """
     from waywiser.bench import offload as bench
     from waywiser.bench.own_server import own_server
     from waywiser.cli.bench import among, words_in
@@ -104,6 +112,9 @@ def offload(
     from waywiser.progress import bar
 
     form.check()
+    remote, key, data_plain = server
+    if data_plain and not remote:
+        raise InputError("offload: --data-plain is for the server of another machine: --remote")
     kind = _offload_backend(backend)
     asked = among(words_in(road), DATA_ROADS, "--road") if road else list(DATA_ROADS)
     virtual = kind == "virtual_gpu"
@@ -116,10 +127,17 @@ def offload(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         address, file = (remote, key) if remote else stack.enter_context(own_server(folder, virtual, memory))
         gpu = stack.enter_context(connect(address, key=file, timeout=600))
+        gpus = {False: gpu}
+        if data_plain:
+            gpus[True] = stack.enter_context(connect(address, key=file, timeout=600, data_plain=True))
+            gpus[True]._check_plain(True)
         # The server of another machine may have virtual GPUs too, and says so.
         told = warning("virtual_gpu" if virtual or gpu.name.startswith("virtual") else "", False)
         sides: dict[str, bench.Side] = {
-            bench.remote_road(each): bench.RemoteSide(gpu, each) for each in DATA_ROADS if each in asked
+            bench.remote_road(each, plain): bench.RemoteSide(one, each)
+            for plain, one in gpus.items()
+            for each in DATA_ROADS
+            if each in asked
         }
         sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
         with bar("offload") as show:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from waywiser.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from waywiser.offload.roads import Roads
 
 
 def remote(
@@ -18,19 +22,54 @@ def remote(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the GPUs that a server offers, their memory in use, and its clients."""
+    """Show the GPUs that a server offers, their memory in use, its clients, and the roads of arrays.
+
+    What roads and encryption cost is shown as `tune --remote` has measured it into the folder of results.
+    """
     from waywiser.offload.client import state_of
-    from waywiser.units import format_bytes, format_seconds
+    from waywiser.offload.roads import kept, usual_file
 
     state = state_of(address, key=key)
     if as_json:
         print(json.dumps(state, indent=2))
         return
+    for line in lines_about(state):
+        print(line)
+    for number, gpu in enumerate(state["gpus"]):
+        for line in lines_about_roads(gpu["name"], kept(usual_file(), address, number)):
+            print(line)
+
+
+def lines_about(state: dict[str, Any]) -> Iterator[str]:
+    """A server's state in words."""
+    from waywiser.units import format_bytes, format_seconds
+
     for gpu in state["gpus"]:
-        print(f"{gpu['name']}: {gpu['clients']} clients, {format_bytes(gpu['memory'])} in use")
-    print(f"at most {format_bytes(state['limit'])} for a client")
+        yield f"{gpu['name']}: {gpu['clients']} clients, {format_bytes(gpu['memory'])} in use"
+    yield f"at most {format_bytes(state['limit'])} for a client"
     if state.get("builtins_only"):  # an older server says nothing of it
-        print("only the built-in functions: it was started with --builtins-only")
+        yield "only the built-in functions: it was started with --builtins-only"
+    if state.get("data_plain"):
+        yield "arrays of other machines: encrypted, or not if a client wants it (data_plain): started with --data-plain"
+    else:
+        yield "arrays of other machines: encrypted"
     for one in state["clients"]:
         about = f"{one['requests']} requests, {format_bytes(one['memory'])}, for {format_seconds(one['seconds'])}"
-        print(f"client {one['client']}: GPU {one['gpu']}, {about}")
+        yield f"client {one['client']}: GPU {one['gpu']}, {about}"
+
+
+def lines_about_roads(name: str, roads: Roads | None) -> Iterator[str]:
+    """The fastest roads by size, and what encryption costs, if they were measured."""
+    from waywiser.offload.roads import DIRECTIONS, price_line
+    from waywiser.units import format_bytes
+
+    if roads is None:
+        yield f"{name}: no road was measured: waywiser tune --remote HOST:PORT"
+        return
+    for plain in sorted({each.plain for each in roads.times}):
+        for direction in DIRECTIONS:
+            sizes = sorted({each.nbytes for each in roads.times if (each.direction, each.plain) == (direction, plain)})
+            best = ", ".join(f"{roads.best(direction, size, plain)} at {format_bytes(size)}" for size in sizes)
+            yield f"{name}, {direction}{' unencrypted' if plain else ''}: {best}"
+    for price in roads.prices():
+        yield f"{name}, {price_line(price)}"

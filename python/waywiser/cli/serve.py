@@ -36,32 +36,54 @@ def serve(
     builtins_only: Annotated[
         bool, typer.Option("--builtins-only", help="Clients run the built-in functions, and nothing else.")
     ] = False,
+    data_plain: Annotated[
+        bool, typer.Option("--data-plain", help="Arrays may go to other machines unencrypted, if a client wants it.")
+    ] = False,
+    peers: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Servers that clients may have arrays copied from: 10.0.0.6,10.1.0.0/16."),
+    ] = "",
     memory: Annotated[str, typer.Option(metavar="SIZE", help="The most memory of one client.")] = "1G",
+    requests: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The most requests of one client. 0: as many as it likes.")
+    ] = 0,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0, help="The longest time of one client. 0: as long as it likes.")
+    ] = 0,
     clients: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="The most clients at a time.")] = 16,
     metrics: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Serve metrics for Prometheus at this address.")
     ] = "",
+    listed: Annotated[
+        bool, typer.Option("--list", help="Show this machine's GPUs and the server that listens there, and end.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the log as JSON, a line for each event.")] = False,
 ) -> None:
     """Offer GPUs to programs on other machines, until Ctrl-C or SIGTERM: see waywiser.remote.
 
     Clients prove that they know the key before anything else of theirs is read. Between machines all data are
-    encrypted. Each client has a process of its own; a client that ends or dies gives its memory back.
+    encrypted, arrays too unless --data-plain and the client admit other ways. Each client has a process of its own; a
+    client that ends or dies gives its memory back.
     """
     from waywiser.offload.functions import functions_of
     from waywiser.offload.keys import make_key, usual_key_file
+    from waywiser.offload.peers import Peers
     from waywiser.offload.server import Offer, Server
     from waywiser.units import parse_bytes
 
     host, port = _address("--listen", listen)
     scrapes = _address("--metrics", metrics) if metrics else None
     file = key or usual_key_file()
+    if listed:
+        return _list(_offered(gpu, virtual), virtual, listen, file)
+    Peers(peers)
     if new_key:
         make_key(file)
     if builtins_only and functions:
         raise InputError("--builtins-only and --functions exclude each other")
     functions_of(functions)
-    offer = Offer(_offered(gpu, virtual), virtual, parse_bytes(memory), clients, functions, builtins_only)
+    allowed = (builtins_only, data_plain, peers, requests, seconds)
+    offer = Offer(_offered(gpu, virtual), virtual, parse_bytes(memory), clients, functions, *allowed)
 
     def log(event: str, facts: dict[str, Any]) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
@@ -82,12 +104,35 @@ def serve(
         what = "the built-in functions" if builtins_only else "the functions"
         kernels = "" if builtins_only or virtual else ", and CUDA kernels of their own"
         print(f"waywiser: clients on other machines can run {what} of this server{kernels}", file=sys.stderr)
+        if data_plain:
+            print("waywiser: arrays of clients that want it go over the network unencrypted", file=sys.stderr)
     try:
         server.serve()
     except KeyboardInterrupt:
         log("stopping", {})
     finally:
         server.stop()
+
+
+def _list(gpus: tuple[int, ...], virtual: int, listen: str, key: Path) -> None:
+    """The GPUs that would be offered, the roads, and the server that listens there."""
+    from waywiser import _core
+    from waywiser.cli.remote import lines_about
+    from waywiser.errors import Error
+    from waywiser.offload.client import DATA_ROADS, state_of
+
+    names = {} if virtual else {device.id: device.name for device in _core.discover().devices}
+    for number in gpus:
+        print(f"GPU {number}: {names.get(f'gpu{number}', 'virtual')}")
+    print(f"roads of arrays: {', '.join(DATA_ROADS)}")
+    try:
+        state = state_of(listen, key=key)
+    except Error as error:
+        print(f"no server at {listen}: {error}")
+        return
+    print(f"at {listen}:")
+    for line in lines_about(state):
+        print(f"  {line}")
 
 
 def _as_ctrl_c(number: int, frame: FrameType | None) -> None:

@@ -48,6 +48,9 @@ def tune(
         typer.Option(metavar="HOST:PORT", help="Only the roads to this server's GPUs (waywiser serve)."),
     ] = "",
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="Of --remote: the server's key.")] = None,
+    data_plain: Annotated[
+        bool, typer.Option("--data-plain", help="Of --remote: also with arrays that are not encrypted.")
+    ] = False,
 ) -> None:
     """Discover this machine, measure its paths, choose the best, verify the choices, write the report.
 
@@ -55,9 +58,9 @@ def tune(
     """
     if remote:
         others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh}
-        return tune_remote(remote, key, output, 5.0 if quick else budget or 20.0, as_json, others)
-    if key is not None:
-        raise InputError("--key is for --remote")
+        return tune_remote(remote, key, output, 5.0 if quick else budget or 20.0, as_json, others, data_plain)
+    if key is not None or data_plain:
+        raise InputError("--key and --data-plain are for --remote")
     wanted = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
     spec = cluster_of(machine, nodes, cluster)
     if spec is None:

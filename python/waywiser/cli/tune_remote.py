@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 
 
 def tune_remote(
-    address: str, key: Path | None, folder: Path, budget: float, as_json: bool, others: Mapping[str, object]
+    address: str,
+    key: Path | None,
+    folder: Path,
+    budget: float,
+    as_json: bool,
+    others: Mapping[str, object],
+    data_plain: bool,
 ) -> None:
-    """Measures all GPUs of a server; programs with the same folder of results then use the fastest roads."""
+    """Measures all GPUs of a server; programs with the same folder of results then use the fastest roads.
+
+    `data_plain`: both with encrypted arrays and without.
+    """
     from waywiser.offload.client import remote, state_of
-    from waywiser.offload.roads import NAME, SIZES, keep, measured
+    from waywiser.offload.roads import NAME, SIZES, Roads, keep, measured
     from waywiser.profile import warning
     from waywiser.progress import bar
 
@@ -31,12 +40,19 @@ def tune_remote(
     gpus = state_of(address, key=key)["gpus"]
     told: list[dict[str, Any]] = []
     for number, about in enumerate(gpus):
-        with remote(address, key=key, gpu=number, timeout=120, road="direct") as gpu, bar(about["name"]) as show:
-            roads = measured(gpu, SIZES, budget / len(gpus), show)
-            name = gpu.name
+        ways = (True, False) if data_plain else (False,)
+        times = []
+        for plain in ways:
+            options: dict[str, Any] = {"gpu": number, "timeout": 120, "road": "direct", "data_plain": plain}
+            with remote(address, key=key, **options) as gpu, bar(about["name"]) as show:
+                gpu._check_plain(plain)
+                times += measured(gpu, SIZES, budget / len(gpus) / len(ways), show).times
+                name = gpu.name
+        roads = Roads(times)
         keep(file, address, number, name, roads)
         label = warning("virtual_gpu" if name.startswith("virtual") else "", False)
-        told.append({"address": address, "gpu": number, "name": name, "warning": label, "rows": _rows(roads)})
+        one = {"address": address, "gpu": number, "name": name, "warning": label, "rows": _rows(roads)}
+        told.append({**one, "encryption": roads.prices()})
     if as_json:
         typer.echo(json.dumps({"file": str(file), "gpus": told}, indent=1))
         return
@@ -49,21 +65,26 @@ def tune_remote(
 def _rows(roads: Roads) -> list[dict[str, Any]]:
     """For each direction and size the seconds of each road, and the one that is chosen."""
     rows = []
-    for direction, size in dict.fromkeys((each.direction, each.nbytes) for each in roads.times):
-        those = [each for each in roads.times if (each.direction, each.nbytes) == (direction, size)]
+    for direction, size, plain in dict.fromkeys((each.direction, each.nbytes, each.plain) for each in roads.times):
+        those = [each for each in roads.times if (each.direction, each.nbytes, each.plain) == (direction, size, plain)]
         seconds = {each.road: each.seconds for each in those}
-        rows.append({"direction": direction, "bytes": size, "seconds": seconds, "chosen": roads.best(direction, size)})
+        chosen = roads.best(direction, size, plain)
+        rows.append({"direction": direction, "bytes": size, "seconds": seconds, "chosen": chosen, "plain": plain})
     return rows
 
 
-def _table(told: Mapping[str, Any]) -> list[str]:
+def _table(told: Mapping[str, Any]) -> Iterator[str]:
     from waywiser.offload.client import DATA_ROADS
+    from waywiser.offload.roads import price_line
     from waywiser.units import format_bytes, format_seconds
 
     label = f", {told['warning'].upper()}" if told["warning"] else ""
-    lines = [f"# {told['name']}{label}", f"{'# Bytes':<10}{'':>8}" + "".join(f"{road:>12}" for road in DATA_ROADS)]
-    lines[-1] += "  chosen"
-    for row in sorted(told["rows"], key=lambda row: (row["direction"], row["bytes"])):
-        times = "".join(f"{format_seconds(row['seconds'][road]):>12}" for road in DATA_ROADS)
-        lines.append(f"{format_bytes(row['bytes']):<10}{row['direction']:>8}{times}  {row['chosen']}")
-    return lines
+    for plain in sorted({row["plain"] for row in told["rows"]}):
+        yield f"# {told['name']}{', arrays not encrypted' if plain else ''}{label}"
+        yield f"{'# Bytes':<10}{'':>8}" + "".join(f"{road:>12}" for road in DATA_ROADS) + "  chosen"
+        rows = [row for row in told["rows"] if row["plain"] == plain]
+        for row in sorted(rows, key=lambda row: (row["direction"], row["bytes"])):
+            times = "".join(f"{format_seconds(row['seconds'][road]):>12}" for road in DATA_ROADS)
+            yield f"{format_bytes(row['bytes']):<10}{row['direction']:>8}{times}  {row['chosen']}"
+    for price in told["encryption"]:
+        yield price_line(price)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from waywiser.errors import InputError
+from waywiser.offload.arrays import RemoteArray, checked_type, number
 from waywiser.offload.kernels import CudaKernel, bits_of, lengths_of
 
 if TYPE_CHECKING:
@@ -17,17 +17,23 @@ if TYPE_CHECKING:
 
     from waywiser import _core
     from waywiser.offload.roads import Roads
+    from waywiser.offload.streams import RemoteEvent, RemoteStream
 
 DataRoad = Literal["direct", "pageable", "pinned", "pipelined"]
 DATA_ROADS: tuple[DataRoad, ...] = ("direct", "pageable", "pinned", "pipelined")
-_LARGE = 64 << 20  # bytes
 POINTS = (
     "client_input", "server_input", "client_compute", "server_compute", "device", "server_output", "client_output",
 )  # fmt: skip
 
 
 def remote(
-    address: str, *, key: Path | str | None = None, gpu: int = 0, timeout: float = 60, road: DataRoad | None = None
+    address: str,
+    *,
+    key: Path | str | None = None,
+    gpu: int = 0,
+    timeout: float = 60,
+    road: DataRoad | None = None,
+    data_plain: bool = False,
 ) -> RemoteGpu:
     """A GPU of the server at `address` ("host:port"), which `waywiser serve` started there.
 
@@ -36,23 +42,27 @@ def remote(
     arrays: "direct" receives into and sends from GPU memory, "pageable" and "pinned" go through memory of the server,
     "pipelined" through two page-locked pieces, of which one is copied while the other one travels. Default: the fastest
     for each size, if `waywiser tune --remote` has measured this GPU into the folder of results (WAYWISER_RESULTS, or
-    waywiser-results), else "direct".
+    waywiser-results), else "direct". `data_plain`: the bytes of arrays go to and from another machine unencrypted, by
+    the fastest path of the network, RDMA included; everything else stays encrypted.
 
     Raises InputError for a wrong key, address or road, for a file of results that is none, and if the server refuses;
-    TransferError if it cannot be reached, DeadlineError.
+    UnavailableError for `data_plain` if the server was started without --data-plain; TransferError if it cannot be
+    reached, DeadlineError.
     """
     from waywiser import _core
     from waywiser.offload.roads import kept, usual_file
 
     roads = kept(usual_file(), address, gpu) if road is None else None
-    connected = RemoteGpu(_core.connect_remote_gpu(address, str(key or ""), gpu, timeout), roads)
+    core = _core.connect_remote_gpu(address, str(key or ""), gpu, timeout, data_plain)
+    connected = RemoteGpu(core, roads)
     if road is not None:
         connected.use_road(road)
     return connected
 
 
 def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
-    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client, `builtins_only`.
+    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client, `builtins_only`, `data_plain`,
+    `encrypted`.
 
     Raises as remote.
     """
@@ -67,9 +77,10 @@ class RemoteGpu:
 
     `array`, `zeros`, `run`, `launch` and freeing an array do not wait for the server: a request that fails is told by
     the next call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried
-    out. While the server has no room for more, requests wait here for the next call; `flush` sends them. One thread at
-    a time may use it. Every call raises TransferError if the server has gone, DeadlineError after the timeout; then all
-    its arrays are lost, and `remote` may be called again.
+    out, in no stream. Calls of the GPU itself are ordered with those of all its streams (`stream`). While the server
+    has no room for more, requests wait here for the next call; `flush` sends them. One thread at a time may use it.
+    Every call raises TransferError if the server has gone, DeadlineError after the timeout; then all its arrays are
+    lost, and `remote` may be called again.
     """
 
     def __init__(self, core: _core.RemoteGpu, roads: Roads | None = None) -> None:
@@ -87,17 +98,51 @@ class RemoteGpu:
         """ "openssl" or "kernel"; empty within a machine, where nothing is encrypted. Raises nothing."""
         return self._core.encrypted_by
 
+    @property
+    def data_encrypted_by(self) -> str:
+        """The same of the bytes of arrays: empty also with `data_plain`. Raises nothing."""
+        return self._core.data_encrypted_by
+
+    @property
+    def _plain(self) -> bool:
+        return self.encrypted_by != "" and self.data_encrypted_by == ""
+
+    def _check_plain(self, wanted: bool) -> None:
+        """Raises InputError if it is wanted and has no meaning."""
+        if wanted and not self._plain:
+            raise InputError(f"--data-plain: {self.name} is on this machine, where nothing is encrypted")
+
+    def stream(self) -> RemoteStream:
+        """A new stream, whose calls run one after the other, and beside those of other streams. A client has at most 64
+        at a time, or the next answer raises InputError.
+        """
+        from waywiser.offload.streams import RemoteStream
+
+        return RemoteStream(self)
+
+    def event(self) -> RemoteEvent:
+        """A new event. A client has at most 10,000 at a time, or the next answer raises InputError."""
+        from waywiser.offload.streams import RemoteEvent
+
+        return RemoteEvent(self)
+
+    def _begin(self, stream: int = 0) -> None:
+        """What follows is in this stream; 0: in none. Frees what nothing refers to any more."""
+        while self._freed and not self._closed:
+            self._core.free(self._freed.pop())
+        self._core.use_stream(stream)
+
     def use_road(self, road: DataRoad) -> None:
         """How the server moves the bytes of all arrays from now on, as `remote` takes it. Raises InputError for a road
         that is none.
         """
-        self._free()
+        self._begin()
         self._core.use_road(road)
         self._roads, self._road = None, road
 
     def road(self, direction: Literal["input", "output"], nbytes: int) -> DataRoad:
         """The road of an array of so many bytes, to the server or back. Raises nothing."""
-        return self._road if self._roads is None else self._roads.best(direction, nbytes)
+        return self._road if self._roads is None else self._roads.best(direction, nbytes, self._plain)
 
     def _take_road(self, direction: Literal["input", "output"], nbytes: int) -> None:
         wanted = self.road(direction, nbytes)
@@ -113,18 +158,18 @@ class RemoteGpu:
         import numpy
 
         given = numpy.asarray(values, order="C")
-        checked = _checked_type(given.dtype)
-        self._free()
+        checked = checked_type(given.dtype)
+        self._begin()
         self._take_road("input", given.nbytes)
-        number = self._core.array(given.astype(checked, copy=False), given.shape)
-        return RemoteArray(self, number, given.shape, checked)
+        array = self._core.array(given.astype(checked, copy=False), given.shape)
+        return RemoteArray(self, array, given.shape, checked)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any = float) -> RemoteArray:
         """An array of zeros on the GPU. Raises InputError for a type that is none, DeviceError as array."""
-        lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), _checked_type(dtype)
+        lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), checked_type(dtype)
         if any(length < 0 for length in lengths):
             raise InputError(f"{lengths!r:.60} is no shape")
-        self._free()
+        self._begin()
         return RemoteArray(self, self._core.zeros(checked.name, lengths), lengths, checked)
 
     def run(self, function: str, *arrays: RemoteArray, **numbers: float) -> RemoteArray:
@@ -133,11 +178,16 @@ class RemoteGpu:
         Returns the result's array, whose shape and type are known once it is got. Raises InputError for an array of
         another GPU.
         """
+        return self._run(0, function, arrays, numbers)
+
+    def _run(
+        self, stream: int, function: str, arrays: tuple[RemoteArray, ...], numbers: dict[str, float]
+    ) -> RemoteArray:
         for each in arrays:
             if each._gpu is not self:
                 raise InputError("an array of another remote GPU: get() it first")
-        named = [(name, _number(name, value)) for name, value in numbers.items()]
-        self._free()
+        named = [(name, number(name, value)) for name, value in numbers.items()]
+        self._begin(stream)
         return RemoteArray(self, self._core.run(function, [each._number for each in arrays], named))
 
     def launch(
@@ -160,19 +210,30 @@ class RemoteGpu:
         An unknown kernel, a wrong shape, and arguments of other numbers or types than the kernel's parameters are told
         by the next call that has an answer.
         """
-        given = [self._argument(number, each) for number, each in enumerate(arguments, 1)]
+        self._launch(0, kernel, arguments, grid, block, shared)
+
+    def _launch(
+        self,
+        stream: int,
+        kernel: CudaKernel,
+        arguments: tuple[RemoteArray | float | numpy.generic, ...],
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        shared: int,
+    ) -> None:
+        given = [self._argument(place, each) for place, each in enumerate(arguments, 1)]
         shape = lengths_of("grid", grid), lengths_of("block", block), shared
         if not 0 <= shared < 1 << 31:
             raise InputError(f"shared={shared!r:.60}: write a number of bytes")
-        self._free()
+        self._begin(stream)
         code = self._codes.get(kernel.code)
         if code is None:
             code = self._codes[kernel.code] = self._core.load_kernels(kernel.code)
         self._core.launch(code, kernel.name, *shape, given)
 
-    def _argument(self, number: int, value: Any) -> tuple[str, int]:
+    def _argument(self, place: int, value: Any) -> tuple[str, int]:
         if not isinstance(value, RemoteArray):
-            return bits_of(number, value)
+            return bits_of(place, value)
         if value._gpu is not self:
             raise InputError("an array of another remote GPU: get() it first")
         return "array", value._number
@@ -185,21 +246,21 @@ class RemoteGpu:
         that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
         InputError for an array of this GPU, and as synchronize.
         """
-        self._free()
-        array._gpu._free()
-        number = self._core.copy_of(array._gpu._core, array._number)
-        return RemoteArray(self, number, array.shape, array.dtype)
+        self._begin()
+        array._gpu._begin()
+        copy = self._core.copy_of(array._gpu._core, array._number)
+        return RemoteArray(self, copy, array.shape, array.dtype)
 
     def flush(self) -> None:
         """Sends the requests that are still here. Raises as every call."""
-        self._free()
+        self._begin()
         self._core.flush()
 
     def synchronize(self) -> None:
         """Waits until all requests have been carried out. Raises as every call, and the error of the first request that
         failed.
         """
-        self._free()
+        self._begin()
         self._core.synchronize()
 
     def account(self) -> dict[str, float]:
@@ -209,7 +270,7 @@ class RemoteGpu:
         Of the client's `compute` the waiting is in the call that waits: in `synchronize`, or in a `get`'s `output`. The
         server's `compute` ends when it finds that all functions are over.
         """
-        self._free()
+        self._begin()
         return {point: total for point, (total, _, _) in zip(POINTS, self._core.times(), strict=True)}
 
     def close(self) -> None:
@@ -228,68 +289,10 @@ class RemoteGpu:
     def __repr__(self) -> str:
         return f"<waywiser.RemoteGpu: {self.name}>"
 
-    def _free(self) -> None:
-        """Frees what nothing refers to any more."""
-        while self._freed and not self._closed:
-            self._core.free(self._freed.pop())
-
-    def _get(self, array: int, nbytes: int) -> numpy.ndarray[Any, Any]:
+    def _get(self, array: int, nbytes: int, stream: int = 0) -> numpy.ndarray[Any, Any]:
         import numpy
 
-        self._free()
+        self._begin(stream)
         self._take_road("output", nbytes)
         values: Any = self._core.get(array, numpy.empty)
         return cast("numpy.ndarray[Any, Any]", values)
-
-
-class RemoteArray:
-    """An array on a remote GPU. `numpy.asarray` gets it; it is freed when nothing refers to it any more.
-
-    `shape` and `dtype`: None for a result of `run` that was not got yet.
-    """
-
-    def __init__(
-        self, gpu: RemoteGpu, number: int, shape: tuple[int, ...] | None = None, dtype: numpy.dtype[Any] | None = None
-    ) -> None:
-        self._gpu, self._number = gpu, number
-        self.shape, self.dtype = shape, dtype
-
-    def get(self) -> numpy.ndarray[Any, Any]:
-        """A copy on the host, after all earlier requests. Raises as synchronize."""
-        nbytes = _LARGE  # a result whose size is not known yet
-        if self.shape is not None and self.dtype is not None:
-            nbytes = math.prod(self.shape) * self.dtype.itemsize
-        values = self._gpu._get(self._number, nbytes)
-        self.shape, self.dtype = values.shape, values.dtype
-        return values
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
-        if copy is False:
-            raise InputError("an array of a remote GPU is always copied")
-        values = self.get()
-        return values if dtype is None else values.astype(dtype)
-
-    def __del__(self) -> None:
-        self._gpu._freed.append(self._number)  # told before the next request: this may be any thread
-
-    def __repr__(self) -> str:
-        return f"<waywiser.RemoteArray: {self.shape} of {self.dtype} on {self._gpu.name}>"
-
-
-def _checked_type(dtype: Any) -> numpy.dtype[Any]:
-    import numpy
-
-    try:
-        checked: numpy.dtype[Any] = numpy.dtype(dtype).newbyteorder("=")
-    except TypeError:
-        raise InputError(f"{dtype!r:.60} is no type of numbers") from None
-    if checked.kind not in "biufc" or checked.itemsize > 8 * (2 if checked.kind == "c" else 1):
-        raise InputError(f"{checked} is no type of numbers that travels to a GPU")
-    return checked
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} is a number, not {value!r:.60}") from None

@@ -13,7 +13,8 @@ _LARGEST = 4 << 20
 
 
 class CudaKernel:
-    """A kernel for `RemoteGpu.launch`: `name` in `code`, which is CUDA source (C++17), PTX, or the bytes of a cubin.
+    """A kernel for `RemoteGpu.launch`: `name` in `code`, which is CUDA source (C++17), PTX, or the bytes of a
+    cubin or a fatbin.
 
     The kernel is declared `extern "C" __global__`. A server compiles the same code once for each client.
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from waywiser.checked import Node
 from waywiser.errors import CorruptionError, InputError
@@ -18,6 +18,7 @@ from waywiser.file_lock import held_file
 from waywiser.files import read_json, write_text_atomically
 from waywiser.offload.client import DATA_ROADS
 from waywiser.results import DEFAULT
+from waywiser.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from waywiser.offload.client import DataRoad, RemoteGpu
@@ -33,12 +34,31 @@ _LEAST, _MOST = 3, 25  # rounds of a size
 
 @dataclass(frozen=True)
 class RoadTime:
-    """The median seconds in which an array has gone by a road: until the server has it, or until the client has it."""
+    """The median seconds in which an array has gone by a road: until the server has it, or until the client has it.
+
+    `plain`: its bytes went unencrypted to another machine, by --data-plain.
+    """
 
     direction: Direction
     nbytes: int
     road: DataRoad
     seconds: float
+    plain: bool = False
+
+
+class Price(NamedTuple):
+    """The seconds of an array by the fastest road, encrypted and not."""
+
+    direction: Direction
+    nbytes: int
+    encrypted: float
+    plain: float
+
+
+def price_line(price: Price) -> str:
+    """In words."""
+    times = f"{format_seconds(price.encrypted)} encrypted, {format_seconds(price.plain)} not"
+    return f"{price.direction} of {format_bytes(price.nbytes)}: {times}: {price.encrypted / price.plain:.2f} times"
 
 
 class Roads:
@@ -50,12 +70,27 @@ class Roads:
             if not any(each.direction == direction for each in self.times):
                 raise InputError(f"no road was measured for {direction}")
 
-    def best(self, direction: Direction, nbytes: int) -> DataRoad:
+    def best(self, direction: Direction, nbytes: int, plain: bool = False) -> DataRoad:
         """The fastest road at the measured size that is nearest by its ratio; of equal ones the first of DATA_ROADS."""
-        those = [each for each in self.times if each.direction == direction]
+        return self.fastest(direction, nbytes, plain).road
+
+    def fastest(self, direction: Direction, nbytes: int, plain: bool = False) -> RoadTime:
+        """Of `best`. `plain`: of arrays that go unencrypted, if those were measured."""
+        both = [each for each in self.times if each.direction == direction]
+        those = [each for each in both if each.plain == plain] or both
         nearest = min({each.nbytes for each in those}, key=lambda size: abs(math.log(max(nbytes, 1) / size)))
         here = [each for each in those if each.nbytes == nearest]
-        return min(here, key=lambda each: (each.seconds, DATA_ROADS.index(each.road))).road
+        return min(here, key=lambda each: (each.seconds, DATA_ROADS.index(each.road)))
+
+    def prices(self) -> list[Price]:
+        """What encryption costs, at all sizes that were measured with it and without it."""
+        sizes = [
+            {(each.direction, each.nbytes) for each in self.times if each.plain == plain} for plain in (False, True)
+        ]
+        return [
+            Price(direction, nbytes, *(self.fastest(direction, nbytes, plain).seconds for plain in (False, True)))
+            for direction, nbytes in sorted(sizes[0] & sizes[1])
+        ]
 
 
 def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) -> Roads:
@@ -89,7 +124,7 @@ def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) ->
                 if rounds:  # the first one makes memory
                     found.setdefault(("input", road), []).append(there - begin)
                     found.setdefault(("output", road), []).append(end - there)
-        times += [RoadTime(*key, statistics.median(seconds)) for key, seconds in _by_size(found, size)]
+        times += [RoadTime(*key, statistics.median(seconds), gpu._plain) for key, seconds in _by_size(found, size)]
     show(len(sizes), len(sizes), 0.0, "")
     return Roads(times)
 
@@ -118,6 +153,7 @@ def keep(file: Path, address: str, gpu: int, name: str, roads: Roads) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     times = [
         {"direction": each.direction, "bytes": each.nbytes, "road": each.road, "seconds": each.seconds}
+        | ({"plain": True} if each.plain else {})
         for each in roads.times
     ]
     with held_file(file.with_suffix(".lock")) as holder:
@@ -147,6 +183,7 @@ def _roads(server: Node) -> Roads:
             each.integer("bytes", least=1),
             cast("DataRoad", each.word("road", DATA_ROADS)),
             each.child("seconds").as_number(above_zero=True),
+            each.flag("plain", False),
         )
         for each in server.child("times").elements()
     ]

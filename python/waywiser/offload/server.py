@@ -32,7 +32,9 @@ class Offer(NamedTuple):
     """What a server offers. `gpus`: the numbers of its GPUs; `virtual`: how many virtual GPUs it has instead, or 0.
 
     `memory`: the most bytes of one client. `clients`: the most at a time. `module`: where functions come from.
-    `builtins_only`: clients run the built-in functions, and nothing else.
+    `builtins_only`: clients run the built-in functions, and nothing else. `data_plain`: the arrays of clients on other
+    machines may go unencrypted. `peers`: the addresses and networks of servers from which clients may have arrays
+    copied, besides those of this machine. `most_requests`, `most_seconds`: of one client; 0: as many as it likes.
     """
 
     gpus: tuple[int, ...]
@@ -41,6 +43,10 @@ class Offer(NamedTuple):
     clients: int
     module: str
     builtins_only: bool = False
+    data_plain: bool = False
+    peers: str = ""
+    most_requests: int = 0
+    most_seconds: float = 0.0
 
 
 class Lines:
@@ -191,7 +197,8 @@ class Server:
             "job": secrets.token_hex(8), "secret": connection.secret, "host": here,
             "encrypt": not ipaddress.ip_address(here).is_loopback,
             "gpu": offer.gpus[place], "virtual": offer.virtual, "memory": offer.memory, "module": offer.module,
-            "builtins_only": offer.builtins_only,
+            "builtins_only": offer.builtins_only, "data_plain": offer.data_plain, "peers": offer.peers,
+            "most_requests": offer.most_requests, "most_seconds": offer.most_seconds,
         }  # fmt: skip
         with self._lock:
             if len(self._clients) >= offer.clients:
@@ -221,9 +228,10 @@ class Server:
 
     def _follow(self, connection: Connection, client: Client) -> None:
         """Until the client's process has ended, or the client has gone."""
-        until = float("inf")  # a client that has gone: its process notices it too
+        most, gone = self._offer.most_seconds, False
+        until = time.monotonic() + most + _ENDING if most else float("inf")  # its process tells it before
         while not self._ended.is_set() and time.monotonic() < until:
-            files = [client.told.file, *([connection.sock.fileno()] if until == float("inf") else [])]
+            files = [client.told.file, *([] if gone else [connection.sock.fileno()])]
             ready, _, _ = select.select(files, [], [], 0.2)
             if client.told.file in ready:
                 for line in client.told.read():
@@ -231,7 +239,7 @@ class Server:
                 if client.told.ended:
                     return
             elif ready and not connection.is_open():
-                until = time.monotonic() + _ENDING
+                gone, until = True, min(until, time.monotonic() + _ENDING)  # its process notices it too
 
     def _note(self, client: Client, told: Node) -> None:
         if told.has("ended"):
@@ -252,6 +260,7 @@ class Server:
             "clients": [{"client": one.name, "gpu": one.gpu, "memory": one.memory, "requests": one.requests,
                          "seconds": time.time() - one.since} for one in clients],
             "limit": self._offer.memory, "builtins_only": self._offer.builtins_only,
+            "data_plain": self._offer.data_plain,
         }  # fmt: skip
 
 

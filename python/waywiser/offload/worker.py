@@ -19,6 +19,7 @@ from waywiser.group.group import Group
 from waywiser.offload.functions import Function, functions_of
 from waywiser.offload.kernels import load_nvrtc
 from waywiser.offload.pair import Meeting, join_pair
+from waywiser.offload.peers import Peers
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -112,12 +113,14 @@ def main() -> int:
             def tell(memory: int, requests: int) -> None:
                 _tell(memory=memory, requests=requests)
 
-            limit, builtins_only = order.integer("memory"), order.flag("builtins_only")
+            builtins_only = order.flag("builtins_only")
             if not virtual and not builtins_only:
                 load_nvrtc()
-            roads = order.text("host"), order.flag("encrypt")
+            roads = order.text("host"), order.flag("encrypt"), order.flag("data_plain")
+            peers = Peers(order.text("peers"))
+            limits = order.integer("memory"), order.integer("most_requests"), order.number("most_seconds")
             allowed = list(functions), builtins_only
-            _core.serve_remote_gpu(group._core, gpus._core, gpu, roads, limit, *allowed, calls, tell)
+            _core.serve_remote_gpu(group._core, gpus._core, gpu, roads, peers.admit, limits, *allowed, calls, tell)
     except Error as error:
         _tell(ended=f"{type(error).__name__}: {error}")
         return 1

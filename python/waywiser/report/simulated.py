@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,6 +210,8 @@ def _numbered(rows: Sequence[Row]) -> dict[str, int]:
 
 def _published_cells(row: Row, numbers: dict[str, int]) -> list[str]:
     published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
+    if math.isinf(row.high):
+        published = f"above {row.low:g}"
     figures = [published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"]
     come_from = ", ".join(str(numbers[command]) for command in row.commands)
     return [row.machine, row.finding, *figures, come_from + (f": {row.how}" if row.how else "")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -58,7 +59,10 @@ def answer(command: str) -> Answer:
 
 @dataclass(frozen=True)
 class Row:
-    """One finding: published from `low` to `high` in `unit`; `how` says how the figure follows from the answers."""
+    """One finding: published from `low` to `high` in `unit`; `how` says how the figure follows from the answers.
+
+    `high` is infinite if only a direction is published.
+    """
 
     machine: str
     finding: str
@@ -76,7 +80,7 @@ class Row:
         return self.predicted / nearest - 1
 
     def as_json(self) -> dict[str, Any]:
-        return {**vars(self), "error": self.error}
+        return {**vars(self), "high": None if math.isinf(self.high) else self.high, "error": self.error}
 
 
 def _row(
@@ -221,12 +225,22 @@ def _remote_gpu() -> Iterator[Row]:
         finding = "InfiniBand against TCP over it, staged in pageable memory"
         yield _row(machine, finding, (2, 3), "times", "(2 a + b + 3 d) / (2 a + b + 3 c)", staged, *local, *wires)
 
+        pinned = tuple(command.replace(pageable, " --path copy_engine") for command in local)
+        finding = "staged in pinned memory against pageable memory, over InfiniBand"
+        how = "(2 a + b + 3 e) / (2 c + d + 3 e)"
+        yield _row(machine, finding, (1, math.inf), "times", how, _pinned_gain, *local, *pinned, wires[0])
+
         def direct(into: Answer, out: Answer, there: Answer, back: Answer) -> float:
             return (2 * there.only() + back.only()) / (2 * into.only() + out.only())
 
         wires = (text("host0-to-gpu0", ""), text("gpu0-to-host0", ""))
         finding = "remote with RDMA into GPU memory against local, pageable"
         yield _row(machine, finding, (0.5, 1), "times", "(2 c + d) / (2 a + b)", direct, *local, *wires)
+
+
+def _pinned_gain(into: Answer, out: Answer, pinned_into: Answer, pinned_out: Answer, wire: Answer) -> float:
+    wires = 3 * wire.only()
+    return (2 * into.only() + out.only() + wires) / (2 * pinned_into.only() + pinned_out.only() + wires)
 
 
 def compare() -> list[Row]:

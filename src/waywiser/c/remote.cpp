@@ -1,3 +1,5 @@
+#include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +24,31 @@ ArrayHead row_of(std::size_t count, ww_type type) {
   return head;
 }
 
-// Runs the call, then tells the number of the array that it has made.
+KernelArgument kernel_argument(const ww_remote_argument& argument) {
+  const void* value = &given(static_cast<const std::byte*>(argument.value), "the value of an argument");
+  const auto number = [value]<typename T>(T made) {
+    std::memcpy(&made, value, sizeof made);
+    return made;
+  };
+  switch (argument.kind) {
+    case WW_ARGUMENT_ARRAY: return KernelArgument::of_array(number(std::uint64_t{}));
+    case WW_ARGUMENT_INT32: return KernelArgument::of(number(std::int32_t{}));
+    case WW_ARGUMENT_INT64: return KernelArgument::of(number(std::int64_t{}));
+    case WW_ARGUMENT_FLOAT32: return KernelArgument::of(number(float{}));
+    case WW_ARGUMENT_FLOAT64: return KernelArgument::of(number(double{}));
+  }
+  throw Error(ErrorKind::invalid_input, "an argument of kind " + std::to_string(argument.kind));
+}
+
+LaunchShape shape_of(const ww_remote_shape& shape) {
+  return {std::to_array(shape.grid), std::to_array(shape.block), shape.shared};
+}
+
+// Runs the call, then tells the number of what it has made.
 template <typename Call>
-int make_array(ww_remote* remote, std::uint64_t* array, Call call) noexcept {
+int make_one(ww_remote* remote, std::uint64_t* number, Call call) noexcept {
   return guarded([&] {
-    std::uint64_t& place = given(array, "the place for the array");
+    std::uint64_t& place = given(number, "the place for the number");
     place = call(given(remote, "the remote GPU").gpu);
   });
 }
@@ -48,11 +70,11 @@ int ww_remote_open(const char* address, const char* key, int gpu, double timeout
 void ww_remote_free(ww_remote* remote) { delete remote; }
 
 int ww_remote_zeros(ww_remote* remote, size_t count, ww_type type, uint64_t* array) {
-  return make_array(remote, array, [&](RemoteGpu& gpu) { return gpu.zeros(row_of(count, type)); });
+  return make_one(remote, array, [&](RemoteGpu& gpu) { return gpu.zeros(row_of(count, type)); });
 }
 
 int ww_remote_array(ww_remote* remote, const void* data, size_t count, ww_type type, uint64_t* array) {
-  return make_array(remote, array, [&](RemoteGpu& gpu) {
+  return make_one(remote, array, [&](RemoteGpu& gpu) {
     const ArrayHead head = row_of(count, type);
     return gpu.array(head, host_bytes(data, head.bytes()));
   });
@@ -75,7 +97,7 @@ int ww_remote_release(ww_remote* remote, uint64_t array) {
 
 int ww_remote_run(ww_remote* remote, const char* function, const uint64_t* arrays, size_t count,
                   const ww_remote_number* numbers, size_t number_count, uint64_t* result) {
-  return make_array(remote, result, [&](RemoteGpu& gpu) {
+  return make_one(remote, result, [&](RemoteGpu& gpu) {
     if (count != 0) given(arrays, "the list of arrays");
     if (number_count != 0) given(numbers, "the list of numbers");
     std::vector<RemoteNumber> named;
@@ -83,6 +105,64 @@ int ww_remote_run(ww_remote* remote, const char* function, const uint64_t* array
       named.emplace_back(&given(numbers[i].name, "the name of a number"), numbers[i].value);
     return gpu.run(&given(function, "the function"), {arrays, count}, named);
   });
+}
+
+int ww_remote_load_kernels(ww_remote* remote, const void* code, size_t bytes, uint64_t* kernels) {
+  return make_one(remote, kernels, [&](RemoteGpu& gpu) {
+    const Region given_code = host_bytes(code, bytes);
+    return gpu.load_kernels({reinterpret_cast<const char*>(given_code.data), bytes});
+  });
+}
+
+int ww_remote_launch(ww_remote* remote, uint64_t kernels, const char* kernel, const ww_remote_shape* shape,
+                     const ww_remote_argument* arguments, size_t count) {
+  return guarded([&] {
+    std::vector<KernelArgument> taken;
+    if (count != 0) given(arguments, "the list of arguments");
+    for (std::size_t i = 0; i < count; ++i) taken.push_back(kernel_argument(arguments[i]));
+    given(remote, "the remote GPU")
+        .gpu.launch(kernels, &given(kernel, "the kernel"), shape_of(given(shape, "the shape")), taken);
+  });
+}
+
+int ww_remote_copy_of(ww_remote* remote, ww_remote* other, uint64_t array, uint64_t* copy) {
+  return make_one(remote, copy,
+                  [&](RemoteGpu& gpu) { return gpu.copy_of(given(other, "the other remote GPU").gpu, array); });
+}
+
+int ww_remote_stream(ww_remote* remote, uint64_t* stream) {
+  return make_one(remote, stream, [](RemoteGpu& gpu) { return gpu.new_stream(); });
+}
+
+int ww_remote_use_stream(ww_remote* remote, uint64_t stream) {
+  return guarded([&] { given(remote, "the remote GPU").gpu.use_stream(stream); });
+}
+
+int ww_remote_event(ww_remote* remote, uint64_t* event) {
+  return make_one(remote, event, [](RemoteGpu& gpu) { return gpu.new_event(); });
+}
+
+int ww_remote_record(ww_remote* remote, uint64_t event) {
+  return guarded([&] { given(remote, "the remote GPU").gpu.record(event); });
+}
+
+int ww_remote_wait(ww_remote* remote, uint64_t event) {
+  return guarded([&] { given(remote, "the remote GPU").gpu.wait(event); });
+}
+
+int ww_remote_await(ww_remote* remote, uint64_t event) {
+  return guarded([&] { given(remote, "the remote GPU").gpu.await(event); });
+}
+
+int ww_remote_since(ww_remote* remote, uint64_t later, uint64_t earlier, double* seconds) {
+  return guarded([&] {
+    double& place = given(seconds, "the place for the seconds");
+    place = given(remote, "the remote GPU").gpu.since(later, earlier);
+  });
+}
+
+int ww_remote_use_plain_data(ww_remote* remote) {
+  return guarded([&] { given(remote, "the remote GPU").gpu.use_plain_data(); });
 }
 
 int ww_remote_flush(ww_remote* remote) {

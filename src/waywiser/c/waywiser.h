@@ -183,6 +183,25 @@ typedef struct ww_remote_number {
   double value;
 } ww_remote_number;
 
+/* What a kernel of a remote GPU is given. */
+typedef enum ww_argument_kind WW_ANY_INT {
+  WW_ARGUMENT_ARRAY = 0, /* an array there: uint64_t, its number */
+  WW_ARGUMENT_INT32 = 1,
+  WW_ARGUMENT_INT64 = 2,
+  WW_ARGUMENT_FLOAT32 = 3,
+  WW_ARGUMENT_FLOAT64 = 4
+} ww_argument_kind;
+typedef struct ww_remote_argument {
+  ww_argument_kind kind;
+  const void* value;
+} ww_remote_argument;
+/* x, y and z: of the grid in blocks, of a block in threads; and bytes of dynamic shared memory of a block. */
+typedef struct ww_remote_shape {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared;
+} ww_remote_shape;
+
 /* Errors and names ------------------------------------------------------------------------------------------------ */
 
 /* The message of this thread's last failed call; "" before. Valid until its next failed call. */
@@ -359,8 +378,8 @@ WW_API int ww_halo_use(ww_halo* halo, ww_halo_variant variant);
 /* The sides, by index from 0. */
 WW_API int ww_halo_side_count(const ww_halo* halo, size_t* count);
 WW_API int ww_halo_side_at(const ww_halo* halo, size_t index, ww_halo_side* side);
-/* Collective: a variant for each side, at the rank that gives it; WW_HALO_WHOLE_FIELD and WW_HALO_STRIDED cannot be mixed. Errors as
- * ww_halo_use. */
+/* Collective: a variant for each side, at the rank that gives it; WW_HALO_WHOLE_FIELD and WW_HALO_STRIDED cannot be
+ * mixed. Errors as ww_halo_use. */
 WW_API int ww_halo_use_sides(ww_halo* halo, const ww_halo_variant* variants, size_t count);
 /* Collective: exchanges by each variant in turn for so many seconds, and at least once, then by mixes where time is
  * left; then uses the fastest. */
@@ -402,9 +421,10 @@ WW_API int ww_gpu_copy(ww_group* group, void* to, const void* from, size_t bytes
 WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
 
 /* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
- * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run and ww_remote_release do not wait for the server: the
- * error of a request that fails there is returned by the next call that waits, and the requests between them are not
- * carried out. One thread at a time may use a GPU. Errors: invalid input, device, timeout; io if the server has gone.
+ * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run, ww_remote_launch, ww_remote_record, ww_remote_wait
+ * and ww_remote_release do not wait for the server: the error of a request that fails there is returned by the next
+ * call that waits, and the requests between them are not carried out. One thread at a time may use a GPU. Errors:
+ * invalid input, device, timeout; io if the server has gone.
  * ------------------
  */
 
@@ -421,13 +441,39 @@ WW_API int ww_remote_array(ww_remote* remote, const void* data, size_t count, ww
 WW_API int ww_remote_put(ww_remote* remote, uint64_t array, size_t offset, const void* data, size_t bytes);
 /* Waits. The whole array, whose type and number of elements must be these. */
 WW_API int ww_remote_get(ww_remote* remote, uint64_t array, void* data, size_t count, ww_type type);
-WW_API int ww_remote_release(ww_remote* remote, uint64_t array);
+/* An array, a stream or an event. */
+WW_API int ww_remote_release(ww_remote* remote, uint64_t number);
 /* A function of the server: of `count` arrays, and of numbers by name, which may be NULL and 0. */
 WW_API int ww_remote_run(ww_remote* remote, const char* function, const uint64_t* arrays, size_t count,
                          const ww_remote_number* numbers, size_t number_count, uint64_t* result);
+/* Kernels that run there: CUDA source, PTX or a cubin, of at most 4 MiB. Waits until they are compiled. Errors also:
+ * unavailable if the GPU is virtual, the server has no NVRTC, or it runs only built-in functions. */
+WW_API int ww_remote_load_kernels(ww_remote* remote, const void* code, size_t bytes, uint64_t* kernels);
+/* Runs a kernel of these; its arguments are checked there, by their number and types. */
+WW_API int ww_remote_launch(ww_remote* remote, uint64_t kernels, const char* kernel, const ww_remote_shape* shape,
+                            const ww_remote_argument* arguments, size_t count);
+/* A copy here of an array of another remote GPU, of the same server or another one. It does not pass through this
+ * program. Waits as ww_remote_synchronize on both, and not for the copy. */
+WW_API int ww_remote_copy_of(ww_remote* remote, ww_remote* other, uint64_t array, uint64_t* copy);
+/* A new stream. After ww_remote_use_stream, functions and kernels run in it, one after the other and beside those of
+ * other streams, and ww_remote_put, ww_remote_get and ww_remote_synchronize wait for it only. Stream 0, at first the
+ * only one, is ordered with all others. */
+WW_API int ww_remote_stream(ww_remote* remote, uint64_t* stream);
+WW_API int ww_remote_use_stream(ww_remote* remote, uint64_t stream);
+/* A new event. ww_remote_record: it happens when all earlier calls of the stream are over. ww_remote_wait: later calls
+ * of the stream wait for it. ww_remote_await waits for it. ww_remote_since waits for both, and tells the seconds
+ * between them by the GPU's clock. */
+WW_API int ww_remote_event(ww_remote* remote, uint64_t* event);
+WW_API int ww_remote_record(ww_remote* remote, uint64_t event);
+WW_API int ww_remote_wait(ww_remote* remote, uint64_t event);
+WW_API int ww_remote_await(ww_remote* remote, uint64_t event);
+WW_API int ww_remote_since(ww_remote* remote, uint64_t later, uint64_t earlier, double* seconds);
+/* The bytes of arrays go to and from another machine unencrypted from now on. Errors also: unavailable if the server
+ * was started without --data-plain. */
+WW_API int ww_remote_use_plain_data(ww_remote* remote);
 /* Sends the requests for which there was no room at the server. */
 WW_API int ww_remote_flush(ww_remote* remote);
-/* Waits until all requests have been carried out. */
+/* Waits until all requests have been carried out: of the stream, and of all in stream 0. */
 WW_API int ww_remote_synchronize(ww_remote* remote);
 
 #ifdef __cplusplus

@@ -30,6 +30,8 @@ std::uint64_t ArrayHead::elements() const noexcept {
   return count;
 }
 
+std::string type_text(const ArrayHead& head) { return head.of_bools ? "bool" : std::string(name(head.type)); }
+
 void check(const ArrayHead& head) {
   if (const std::string problem = problem_of(head); !problem.empty()) throw Error(ErrorKind::invalid_input, problem);
 }

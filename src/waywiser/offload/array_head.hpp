@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "waywiser/base/units.hpp"
@@ -25,6 +26,7 @@ struct ArrayHead {
 inline constexpr std::size_t most_dimensions = 32;
 inline constexpr Bytes largest_remote_array = Bytes{1} << 48;
 
+std::string type_text(const ArrayHead& head);  // "bool" or the type's name
 // Throws invalid_input: too many dimensions, or more bytes than any array has.
 void check(const ArrayHead& head);
 void write(WireWriter& writer, const ArrayHead& head);

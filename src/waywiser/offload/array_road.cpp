@@ -2,15 +2,14 @@
 
 #include <utility>
 
-#include "waywiser/comm/bootstrap/join_options.hpp"
-#include "waywiser/group/group.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/offload/secret_pair.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr Seconds meeting_patience = 20;  // for the other worker, and for each piece of the array
 constexpr int waiting_rank = 0, joining_rank = 1, piece_tag = 1;
-constexpr std::size_t digits_of_job = 16;
 
 class GroupRoad final : public ArrayRoad {
  public:
@@ -30,41 +29,34 @@ class GroupRoad final : public ArrayRoad {
 
 class GroupRoads final : public ArrayRoads {
  public:
-  GroupRoads(std::string host, bool encrypt) : host_(std::move(host)), encrypt_(encrypt) {}
+  GroupRoads(std::string host, bool encrypt, MayJoin may_join)
+      : host_(std::move(host)), encrypt_(encrypt), may_join_(std::move(may_join)) {}
   std::unique_ptr<ArrayRoad> wait(const std::string& secret,
                                   const std::function<void(const std::string& address)>& announce) override {
-    JoinOptions options = options_of(secret, waiting_rank, {host_, 0});
-    options.announce = [&](const Endpoint& root) { announce(text(root)); };
-    return std::make_unique<GroupRoad>(Group::join(options), joining_rank);
+    return std::make_unique<GroupRoad>(pair_of(secret, {host_, 0}).wait(announce), joining_rank);
   }
   std::unique_ptr<ArrayRoad> join(const std::string& secret, const std::string& address) override {
-    return std::make_unique<GroupRoad>(Group::join(options_of(secret, joining_rank, parse_endpoint(address))),
-                                       waiting_rank);
+    const Endpoint root = parse_endpoint(address);
+    if (root.host != host_ && !may_join_(root.host))
+      throw Error(ErrorKind::unavailable, "this server connects to no server at " + quoted(root.host, longest_address) +
+                                              ": its owner admits others by --peers");
+    return std::make_unique<GroupRoad>(pair_of(secret, root).join(), waiting_rank);
   }
 
  private:
-  // The first digits name the job, the others are the secret.
-  JoinOptions options_of(const std::string& secret, int rank, Endpoint root) const {
-    JoinOptions options = usual_options();
-    options.launch = Launch{"remote GPU",
-                            rank,
-                            2,
-                            "remote-copy-" + secret.substr(0, digits_of_job),
-                            std::move(root),
-                            Secret(secret.substr(digits_of_job))};
-    options.timeout = meeting_patience;
-    options.encrypt = encrypt_;
-    return options;
+  SecretPair pair_of(const std::string& secret, Endpoint root) const {
+    return {"copy", secret, std::move(root), encrypt_, meeting_patience};
   }
 
   std::string host_;
   bool encrypt_;
+  MayJoin may_join_;
 };
 
 }  // namespace
 
-std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt) {
-  return std::make_unique<GroupRoads>(std::move(host), encrypt);
+std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt, MayJoin may_join) {
+  return std::make_unique<GroupRoads>(std::move(host), encrypt, std::move(may_join));
 }
 
 }  // namespace waywiser

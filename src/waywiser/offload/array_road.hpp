@@ -33,7 +33,11 @@ class ArrayRoads {
 inline constexpr std::size_t digits_of_road = 64;   // of its secret, hexadecimal
 inline constexpr std::size_t longest_address = 64;  // of where a worker waits
 
-// Roads that begin at `host`, an address of this machine; `encrypt`: between machines.
-std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt);
+// Whether the owner of this server lets it connect to a host that a client names.
+using MayJoin = std::function<bool(const std::string& host)>;
+
+// Roads that begin at `host`, an address of this machine, and lead to it, or to where `may_join` says; `encrypt`:
+// between machines.
+std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt, MayJoin may_join);
 
 }  // namespace waywiser

@@ -42,11 +42,16 @@ RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
   const Json meeting = connection->receive(starting_patience);
   const std::string name = require_string(meeting, "gpu", options.address) + " of " + options.address;
   const auto limit = require_integer(meeting, "memory", options.address, 0, std::numeric_limits<std::int64_t>::max());
-  try {
-    return {Group::join(join_as_client(meeting, *connection, options)), name, static_cast<Bytes>(limit), connection};
-  } catch (const Error& error) {
-    throw Error(error.kind(), name + ": " + error.what());
-  }
+  const auto join = [&] {
+    try {
+      return Group::join(join_as_client(meeting, *connection, options));
+    } catch (const Error& error) {
+      throw Error(error.kind(), name + ": " + error.what());
+    }
+  };
+  RemoteGpu gpu(join(), name, static_cast<Bytes>(limit), connection);
+  if (options.data_plain) gpu.use_plain_data(options.interrupted);
+  return gpu;
 }
 
 std::string remote_server_state(const RemoteGpuOptions& options) {

@@ -14,9 +14,11 @@ struct RemoteGpuOptions {
   std::filesystem::path key;  // the file with the key of client and server; empty: ~/.config/waywiser/serve.key
   int gpu = 0;                // which of the server's GPUs
   Seconds timeout = 60;       // of every call
+  bool data_plain = false;    // the bytes of arrays may go to another machine unencrypted: RemoteGpu::use_plain_data
   std::function<bool()> interrupted = {};  // polled in long waits; true ends them with `interrupted`
 };
-// Throws invalid_input for a wrong key or address and if the server refuses; io if it cannot be reached; timeout.
+// Throws invalid_input for a wrong key or address and if the server refuses; unavailable if it
+// does not admit data_plain; io if it cannot be reached; timeout.
 [[gnu::visibility("default")]] RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options);
 // The server's GPUs and clients, as JSON: `gpus`, `clients` and `limit`, in bytes, of a client. Throws the same.
 [[gnu::visibility("default")]] std::string remote_server_state(const RemoteGpuOptions& options);

@@ -1,33 +1,87 @@
 #include "waywiser/offload/gpu_work.hpp"
 
+#include <algorithm>
 #include <utility>
-
-#include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t most_under_way = 512;
+constexpr std::size_t most_under_way = 512, most_streams = 64, most_events = 10'000, most_named = 8;
 
 }  // namespace
 
 GpuWork::GpuWork(Platform& platform, Place gpu, Seconds patience)
-    : platform_(platform), gpu_(gpu), patience_(patience), stream_(platform.open_stream(gpu)) {}
+    : platform_(platform), gpu_(gpu), patience_(patience) {
+  lanes_.push_back(open_lane());
+  current_ = lanes_.front().get();
+}
 
 GpuWork::~GpuWork() {
-  try {
-    settle();
-  } catch (const Error&) {  // the GPU has failed
+  for (const auto& lane : lanes_) {
+    try {
+      settle(*lane);
+    } catch (const Error&) {  // the GPU has failed
+    }
   }
 }
 
-GpuWork::Part& GpuWork::next(Seconds now, std::shared_ptr<const void> keeps) {
-  if (under_way_ == most_under_way) settle();
-  if (since_ == 0) since_ = now;
-  keep(std::move(keeps));
-  if (under_way_ == parts_.size())
-    parts_.push_back({platform_.create_timed_event(gpu_), platform_.create_timed_event(gpu_)});
-  return parts_[under_way_++];
+std::unique_ptr<GpuWork::Lane> GpuWork::open_lane() const {
+  auto lane = std::make_unique<Lane>();
+  lane->stream = platform_.open_stream(gpu_);
+  return lane;
+}
+
+// A stream that the client has freed is used again: what is new there runs behind what it still has.
+GpuWork::Lane& GpuWork::free_lane() {
+  const auto free = std::find_if(lanes_.begin() + 1, lanes_.end(), [this](const auto& lane) {
+    return std::ranges::none_of(numbered_, [&](const auto& numbered) { return numbered.second == lane.get(); });
+  });
+  if (free != lanes_.end()) return **free;
+  if (lanes_.size() > most_streams)
+    throw Error(ErrorKind::invalid_input, "a client has at most " + std::to_string(most_streams) + " streams");
+  lanes_.push_back(open_lane());
+  return *lanes_.back();
+}
+
+void GpuWork::use(std::uint64_t stream) {
+  current_ = &first();
+  if (stream == 0) return;
+  auto found = numbered_.find(stream);
+  if (found == numbered_.end()) found = numbered_.emplace(stream, &free_lane()).first;
+  current_ = found->second;
+}
+
+void GpuWork::wait_for(Lane& waiting, Lane& other) {
+  if (!other.mark) other.mark = platform_.create_event(gpu_);
+  other.stream->record(*other.mark);
+  waiting.stream->wait(*other.mark);
+}
+
+void GpuWork::enter() {
+  if (current_ != &first()) {
+    if (current_->knows != first().enqueued) wait_for(*current_, first());
+    current_->knows = first().enqueued;
+  } else {
+    for (const auto& lane : lanes_) {
+      if (lane.get() == current_ || lane->known == lane->enqueued) continue;
+      wait_for(*current_, *lane);
+      lane->known = lane->enqueued;
+    }
+  }
+  ++current_->enqueued;
+}
+
+GpuWork::Part& GpuWork::next(std::string_view call, Seconds now, std::shared_ptr<const void> keeps) {
+  Lane& lane = *current_;
+  if (lane.under_way == most_under_way) settle(lane);
+  enter();
+  if (lane.since == 0) lane.since = now;
+  lane.kept.push_back(std::move(keeps));
+  if (lane.under_way == lane.parts.size())
+    lane.parts.push_back({platform_.create_timed_event(gpu_), platform_.create_timed_event(gpu_), ""});
+  Part& part = lane.parts[lane.under_way++];
+  part.call = call;
+  return part;
 }
 
 void GpuWork::add(Seconds begin, Seconds end, Seconds seconds) {
@@ -35,19 +89,102 @@ void GpuWork::add(Seconds begin, Seconds end, Seconds seconds) {
   compute_.add(begin, end);
 }
 
-void GpuWork::keep(std::shared_ptr<const void> memory) {
-  if (is_under_way()) kept_.push_back(std::move(memory));
+bool GpuWork::is_under_way() const {
+  return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->under_way != 0; });
+}
+
+// A GPU tells an error of any stream to whoever asks it next.
+std::string GpuWork::calls_under_way() const {
+  std::vector<std::string_view> calls;
+  for (const auto& lane : lanes_)
+    for (std::size_t i = 0; i < lane->under_way; ++i)
+      if (std::ranges::find(calls, lane->parts[i].call) == calls.end()) calls.push_back(lane->parts[i].call);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(calls.size(), most_named); ++i)
+    text += (i == 0 ? " (under way: " : ", ") + std::string(calls[i]);
+  if (calls.size() > most_named) text += ", ...";
+  return text.empty() ? text : text + ")";
+}
+
+template <typename Wait>
+void GpuWork::told_with_calls(Wait wait) {
+  try {
+    wait();
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.what() + calls_under_way());
+  }
+}
+
+void GpuWork::settle(Lane& lane) {
+  if (lane.over == lane.enqueued) return;
+  const std::uint64_t enqueued = lane.enqueued;
+  try {
+    told_with_calls([&] { lane.stream->synchronize(Deadline::in(patience_)); });
+  } catch (...) {
+    lane.over = enqueued;  // nobody waits for it again; it keeps its memory
+    lane.under_way = 0;
+    lane.since = 0;
+    throw;
+  }
+  lane.over = lane.known = enqueued;
+  if (&lane == &first())
+    for (const auto& other : lanes_) other->knows = enqueued;
+  lane.kept.clear();
+  const std::size_t parts = std::exchange(lane.under_way, 0);
+  for (std::size_t i = 0; i < parts; ++i) device_.total += lane.parts[i].end->since(*lane.parts[i].begin);
+  if (const Seconds since = std::exchange(lane.since, 0); since != 0) compute_.add(since, now_seconds());
 }
 
 void GpuWork::settle() {
-  if (!is_under_way()) return;
-  const std::size_t parts = std::exchange(under_way_, 0);
-  const Seconds since = std::exchange(since_, 0);
-  stream_->synchronize(Deadline::in(patience_));
-  kept_.clear();
-  const Seconds now = now_seconds();
-  compute_.add(since, now);
-  for (std::size_t i = 0; i < parts; ++i) device_.total += parts_[i].end->since(*parts_[i].begin);
+  if (current_ == &first()) return settle_all();
+  settle(*current_);
+}
+
+void GpuWork::settle_all() {
+  for (const auto& lane : lanes_) settle(*lane);
+}
+
+void GpuWork::record(std::uint64_t event) {
+  auto found = events_.find(event);
+  if (found == events_.end()) {
+    if (events_.size() == most_events)
+      throw Error(ErrorKind::invalid_input, "a client has at most " + std::to_string(most_events) + " events");
+    found = events_.emplace(event, platform_.create_timed_event(gpu_)).first;
+  }
+  enter();
+  current_->stream->record(*found->second);
+}
+
+void GpuWork::wait(std::uint64_t event) {
+  const Event& other = find(event);
+  enter();
+  current_->stream->wait(other);
+}
+
+void GpuWork::await(std::uint64_t event) {
+  const Event& other = find(event);
+  told_with_calls([&] { other.synchronize(Deadline::in(patience_)); });
+}
+
+Seconds GpuWork::since(std::uint64_t later, std::uint64_t earlier) {
+  await(earlier);
+  await(later);
+  return find(later).since(find(earlier));
+}
+
+bool GpuWork::forget(std::uint64_t number) {
+  const auto found = numbered_.find(number);
+  if (found == numbered_.end()) return events_.erase(number) != 0;
+  if (found->second == current_) current_ = &first();
+  numbered_.erase(found);
+  return true;
+}
+
+Event& GpuWork::find(std::uint64_t event) const {
+  const auto found = events_.find(event);
+  if (found == events_.end())
+    throw Error(ErrorKind::invalid_input, "event " + std::to_string(event) + " was not recorded");
+  return *found->second;
 }
 
 }  // namespace waywiser

@@ -1,60 +1,100 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/offload/remote_times.hpp"
 
 namespace waywiser {
 
-// The functions that a worker has begun on its GPU, and how long they take.
+// What a worker has begun on its GPU, and how long it takes: functions in streams, and events. The client numbers both.
+// Stream 0 is always there, and ordered with all others as CUDA's default stream is: what begins there waits for all
+// that has begun before, and what begins elsewhere later waits for it.
 class GpuWork {
  public:
   GpuWork(Platform& platform, Place gpu, Seconds patience);
   GpuWork(const GpuWork&) = delete;
   GpuWork& operator=(const GpuWork&) = delete;
-  ~GpuWork();  // waits as settle()
+  ~GpuWork();  // waits as settle_all()
 
-  Stream& stream() noexcept { return *stream_; }
-  // Enqueues one function, which keeps `keeps` until it is over.
+  // What follows is in this stream, which is made if it is new. Throws invalid_input for too many; then it is in
+  // stream 0.
+  void use(std::uint64_t stream);
+  // Enqueues one function in the stream, which keeps `keeps` until it is over. `call`: its name, for errors.
   template <typename Enqueue>
-  void begin(Seconds now, std::shared_ptr<const void> keeps, Enqueue enqueue) {
-    Part& part = next(now, std::move(keeps));
-    stream_->record(*part.begin);
+  void begin(std::string_view call, Seconds now, std::shared_ptr<const void> keeps, Enqueue enqueue) {
+    Part& part = next(call, now, std::move(keeps));
+    Stream& stream = *current_->stream;
+    stream.record(*part.begin);
     try {
-      enqueue(*stream_);
+      enqueue(stream);
     } catch (...) {
-      stream_->record(*part.end);  // both events are asked for the time between them
+      stream.record(*part.end);  // both events are asked for the time between them
       throw;
     }
-    stream_->record(*part.end);
+    stream.record(*part.end);
   }
-  // A call that is over: the function itself took `seconds` of it, outside of the stream.
+  // A call that is over: the function itself took `seconds` of it, outside of the streams.
   void add(Seconds begin, Seconds end, Seconds seconds);
-  bool is_under_way() const noexcept { return since_ != 0; }
-  // Memory that work under way may use.
-  void keep(std::shared_ptr<const void> memory);
-  // Waits until all of it is over. Throws timeout or device.
+  bool is_under_way() const;
+  // Waits until all of the stream is over; in stream 0 all of all streams. Throws timeout or device.
   void settle();
+  void settle_all();
 
+  // Events. Throw invalid_input for one that was not recorded, and for too many.
+  void record(std::uint64_t event);
+  void wait(std::uint64_t event);                             // the stream waits
+  void await(std::uint64_t event);                            // this thread waits. Throws timeout or device
+  Seconds since(std::uint64_t later, std::uint64_t earlier);  // of the GPU; waits for both
+  // A stream or an event is not used any more. False: there is none.
+  bool forget(std::uint64_t number);
+
+  // Of all streams together.
   const RemoteInterval& compute() const noexcept { return compute_; }
   const RemoteInterval& device() const noexcept { return device_; }
 
  private:
   struct Part {
     std::unique_ptr<Event> begin, end;
+    std::string call;
   };
-  Part& next(Seconds now, std::shared_ptr<const void> keeps);
+  struct Lane {
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Event> mark;  // for other streams to wait for
+    std::vector<Part> parts;      // the first `under_way` of them; the rest is used again
+    std::size_t under_way = 0;
+    std::vector<std::shared_ptr<const void>> kept;
+    Seconds since = 0;  // the first function after the last settle(); 0: none
+    // How often something was enqueued, how much of it is over, how much of it stream 0 waits for, and for how much of
+    // stream 0 it waits.
+    std::uint64_t enqueued = 0, over = 0, known = 0, knows = 0;
+  };
+  Lane& first() { return *lanes_.front(); }
+  std::unique_ptr<Lane> open_lane() const;
+  Lane& free_lane();
+  void enter();  // the current lane waits for what it is ordered behind
+  void wait_for(Lane& waiting, Lane& other);
+  Part& next(std::string_view call, Seconds now, std::shared_ptr<const void> keeps);
+  void settle(Lane& lane);
+  std::string calls_under_way() const;
+  // Adds the calls under way to an error.
+  template <typename Wait>
+  void told_with_calls(Wait wait);
+  Event& find(std::uint64_t event) const;
 
   Platform& platform_;
   Place gpu_;
   Seconds patience_;
-  std::unique_ptr<Stream> stream_;
-  std::vector<Part> parts_;  // the first `under_way_` of them; the rest is used again
-  std::size_t under_way_ = 0;
-  std::vector<std::shared_ptr<const void>> kept_;
-  Seconds since_ = 0;  // the first function after the last settle(); 0: none
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::map<std::uint64_t, Lane*> numbered_;
+  Lane* current_;
+  std::map<std::uint64_t, std::unique_ptr<Event>> events_;
   RemoteInterval compute_, device_;
 };
 

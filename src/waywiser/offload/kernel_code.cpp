@@ -86,7 +86,8 @@ void check_lengths(const std::array<std::uint32_t, 3>& lengths, const std::array
 
 CodeKind kind_of_code(std::string_view code) {
   if (code.starts_with("\x7f"
-                       "ELF"))
+                       "ELF") ||
+      code.starts_with("\x50\xed\x55\xba"))
     return CodeKind::cubin;
   for (;;) {
     code.remove_prefix(std::min(code.find_first_not_of(spaces), code.size()));

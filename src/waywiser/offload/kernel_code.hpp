@@ -11,7 +11,8 @@
 namespace waywiser {
 
 enum class CodeKind { source, ptx, cubin };
-// PTX begins with ".version", after comments, and a cubin is an ELF file; everything else is CUDA source.
+// PTX begins with ".version", after comments, a cubin is an ELF file, and a fatbin, which is taken as one, has a number
+// of its own; everything else is CUDA source.
 CodeKind kind_of_code(std::string_view code);
 
 // A parameter of a kernel, by its type in PTX: "u64"; empty for one that no argument has, as a struct.

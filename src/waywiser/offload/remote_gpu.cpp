@@ -5,78 +5,10 @@
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/base/timeout.hpp"
-#include "waywiser/offload/request_stream.hpp"
-#include "waywiser/offload/serve_client.hpp"
+#include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {
-
-struct [[gnu::visibility("hidden")]] RemoteGpu::State {
-  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept)
-      : connection(std::move(kept)), group(std::move(of_two)), name(std::move(called)), limit(most) {}
-
-  std::shared_ptr<void> connection;  // the server ends the worker when it is closed
-  Group group;
-  const std::string name;
-  const Bytes limit;
-  RequestStream requests{group};
-  RemoteInterval input, compute, output;
-  std::uint64_t last = 0;
-  bool closed = false;
-
-  // Errors of the group name the server and the call.
-  template <typename Function>
-  auto told_as(std::string_view call, Function function) {
-    try {
-      return function();
-    } catch (const Error& error) {
-      throw Error(error.kind(), name + ", " + std::string(call) + ": " + error.what());
-    }
-  }
-  void check_open() const {
-    if (closed) throw Error(ErrorKind::invalid_input, name + " is closed");
-  }
-  void check_new(const ArrayHead& head) const {
-    check(head);
-    if (head.bytes() > limit)
-      throw Error(ErrorKind::device, name + ": " + std::to_string(head.bytes()) +
-                                         " bytes are above this server's limit of " + std::to_string(limit));
-  }
-  void add(std::string_view call, const RemoteRequest& request, ConstRegion bytes = {}) {
-    check_open();
-    check_fits(request);
-    told_as(call, [&] {
-      requests.add(request);
-      if (bytes.bytes == 0) return;
-      requests.flush();
-      for (Bytes at = 0; at < bytes.bytes; at += piece_of_array)
-        group.send({bytes.slice(at, std::min(piece_of_array, bytes.bytes - at)), DataType::uint8}, worker_rank,
-                   array_tag);
-    });
-  }
-  RemoteReply answer(std::string_view call, const RemoteRequest& request) {
-    check_open();
-    told_as(call, [&] {
-      requests.add(request);
-      requests.flush();
-    });
-    return reply_to(call);
-  }
-  RemoteReply reply_to(std::string_view call) {
-    RemoteReply reply = told_as(call, [&] { return requests.receive_reply(); });
-    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
-    return reply;
-  }
-  RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
-};
-
 namespace {
-
-RemoteRequest request_for(RequestKind kind, std::uint64_t array) {
-  RemoteRequest request;
-  request.kind = kind;
-  request.array = array;
-  return request;
-}
 
 RemoteRequest request_for(RequestKind kind, std::uint64_t array, const ArrayHead& head) {
   RemoteRequest request = request_for(kind, array);
@@ -101,8 +33,7 @@ std::string RemoteGpu::encrypted_by() const { return state_->group.encrypted_by(
 Bytes RemoteGpu::limit() const noexcept { return state_->limit; }
 
 void RemoteGpu::use_road(DataRoad road) {
-  RemoteRequest request;
-  request.kind = RequestKind::road;
+  RemoteRequest request = request_for(RequestKind::road, 0);
   request.road = road;
   state_->add("road", request);
 }
@@ -119,7 +50,7 @@ std::uint64_t RemoteGpu::array(const ArrayHead& head, ConstRegion bytes) {
     throw Error(ErrorKind::invalid_input,
                 std::to_string(bytes.bytes) + " bytes for an array of " + std::to_string(head.bytes()));
   const Seconds begin = now_seconds();
-  state_->add("array", request_for(RequestKind::array, ++state_->last, head), bytes);
+  state_->add("array", request_for(RequestKind::array, ++state_->last, head), bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
   return state_->last;
 }
@@ -133,7 +64,7 @@ void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
   request.offset = offset;
   request.bytes = bytes.bytes;
   const Seconds begin = now_seconds();
-  state_->add("put", request, bytes);
+  state_->add("put", request, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
 }
 
@@ -166,13 +97,16 @@ void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayH
   }
   state_->told_as("get", [&] {
     for (Bytes at = 0; at < into.bytes; at += piece_of_array)
-      state_->group.recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
-                         array_tag);
+      state_->arrays().recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
+                            array_tag);
   });
   state_->output.add(begin, now_seconds());
 }
 
-void RemoteGpu::free(std::uint64_t array) { state_->add("free", request_for(RequestKind::free, array)); }
+void RemoteGpu::free(std::uint64_t number) {
+  state_->add("free", request_for(RequestKind::free, number));
+  if (state_->stream == number) state_->stream = 0;
+}
 
 std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uint64_t> arrays,
                              std::span<const RemoteNumber> numbers) {
@@ -191,7 +125,8 @@ std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
     throw Error(ErrorKind::invalid_input, "kernels have 1 to " + std::to_string(longest_code) + " bytes of code");
   RemoteRequest request = request_for(RequestKind::code, ++state_->last);
   request.bytes = code.size();
-  state_->add("load_kernels", request, {reinterpret_cast<const std::byte*>(code.data()), code.size(), host(0)});
+  state_->add("load_kernels", request, {reinterpret_cast<const std::byte*>(code.data()), code.size(), host(0)},
+              state_->group);
   state_->reply_to("load_kernels");
   return state_->last;
 }
@@ -255,6 +190,7 @@ void RemoteGpu::close() noexcept {
   try {
     state_->requests.add(request_for(RequestKind::end, 0));
     state_->requests.flush();
+    if (state_->plain) state_->plain->close();
     state_->group.close();
   } catch (const std::exception&) {  // it has gone, and with it the arrays
   }

@@ -22,12 +22,14 @@ enum class DataRoad : std::uint8_t;  // waywiser/offload/data_road.hpp
 // A number that a function takes by name.
 using RemoteNumber = std::pair<std::string, double>;
 
-// A GPU of another process or machine. Arrays on it are named by numbers, which are never used twice.
+// A GPU of another process or machine. Arrays, streams and events there are named by numbers, which are never used
+// twice.
 //
-// array, zeros, put, run, launch and free do not wait for the server: the error of a request that fails comes out of
-// the next call that has an answer (get, synchronize, times, align_clocks), and the requests between them are not
-// carried out. Requests for which there is no room at the server go with the next call; flush() sends them. One thread
-// at a time may use it. Every call throws io if the server has gone, and timeout; then all arrays are lost.
+// array, zeros, put, run, launch, record, wait and free do not wait for the server: the error of a request that fails
+// comes out of the next call that has an answer (get, synchronize, await, since, times, align_clocks), with the name of
+// the function or kernel, and the requests between them are not carried out, in no stream. Requests for which there is
+// no room at the server go with the next call; flush() sends them. One thread at a time may use it. Every call throws
+// io if the server has gone, and timeout; then all arrays are lost.
 class [[gnu::visibility("default")]] RemoteGpu {
  public:
   // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.
@@ -42,6 +44,12 @@ class [[gnu::visibility("default")]] RemoteGpu {
   Bytes limit() const noexcept;
   // "openssl" or "kernel"; empty within a machine, where nothing is encrypted.
   std::string encrypted_by() const;
+  // The same of the bytes of arrays: empty also after use_plain_data().
+  std::string data_encrypted_by() const;
+  // From now on the bytes of arrays go to and from another machine unencrypted, by the fastest path of the network;
+  // everything else stays encrypted. Does nothing where nothing is encrypted. Throws unavailable if the server was
+  // started without --data-plain, and what synchronize() throws. `interrupted`: as RemoteGpuOptions has it.
+  void use_plain_data(const std::function<bool()>& interrupted = {});
 
   // How the server moves the bytes of arrays from now on, in both directions. At first direct.
   void use_road(DataRoad road);
@@ -57,21 +65,39 @@ class [[gnu::visibility("default")]] RemoteGpu {
   void get(std::uint64_t array, Elements into);
   // `room` returns where an array with this head goes, in host memory.
   void get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room);
-  void free(std::uint64_t array);
+  // An array, a stream or an event.
+  void free(std::uint64_t number);
 
   // A function of the server: of arrays, and of numbers by name. Returns the array of the result. Throws invalid_input
   // if the call is too long for a request.
   std::uint64_t run(std::string_view function, std::span<const std::uint64_t> arrays,
                     std::span<const RemoteNumber> numbers = {});
 
-  // Kernels that run on arrays of this GPU: CUDA source, which the server compiles for it by NVRTC, PTX, or a cubin;
-  // they are extern "C" __global__. Waits until they are compiled, and returns the number of the code. Throws
+  // Kernels that run on arrays of this GPU: CUDA source, which the server compiles for it by NVRTC, PTX, a cubin or a
+  // fatbin; they are extern "C" __global__. Waits until they are compiled, and returns the number of the code. Throws
   // invalid_input with the compiler's lines, or for more than 4 MiB; unavailable if the GPU is virtual, the server has
   // no NVRTC, or runs --builtins-only.
   std::uint64_t load_kernels(std::string_view code);
   // Runs a kernel of the code, as run() does not wait. Its arguments are checked there, by their number and types.
   void launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
               std::span<const KernelArgument> arguments);
+
+  // Streams. Functions and kernels of one stream run one after the other, those of different streams at once, where
+  // the GPU has room. What is called after use_stream() is in that stream: run, launch, record, wait; put and get wait
+  // for that stream only, and so does synchronize(). Stream 0, at first the only one, is ordered with all others: its
+  // calls wait for all earlier ones, and later calls of other streams for them; put, get and synchronize wait for all
+  // streams. Functions of the server that are not built in wait for all streams too. A client has at most 64 streams
+  // and 10,000 events, or the next answer is an error.
+  std::uint64_t new_stream();
+  void use_stream(std::uint64_t stream);
+  // Events. record: the event happens when all earlier calls of the stream are over. wait: later calls of the stream
+  // wait for it. await: this program waits for it. since: the seconds of the GPU's clock between two events, after
+  // both. They throw as synchronize(), and invalid_input for an event that was not recorded.
+  std::uint64_t new_event();
+  void record(std::uint64_t event);
+  void wait(std::uint64_t event);
+  void await(std::uint64_t event);
+  Seconds since(std::uint64_t later, std::uint64_t earlier);
 
   // A new array here, with the bytes of one of another GPU. They go from its server to this one, encrypted between
   // machines, and not through the client. Waits as synchronize() on both, and not for the bytes. Throws as it does, and
@@ -81,7 +107,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
 
   // Sends the requests that are still here.
   void flush();
-  // Waits until all requests have been carried out.
+  // Waits until all requests have been carried out: of the stream, and of all in stream 0.
   void synchronize();
   // The times of all requests so far, at seven points. Waits as synchronize().
   RemoteTimes times();

@@ -45,6 +45,7 @@ ReplyFrame frame_of(const RemoteReply& reply) {
   if (reply.head) write(writer, *reply.head);
   writer.number(reply.details);
   writer.text(reply.address);
+  write_seconds(writer, reply.since);
   ReplyFrame frame{};
   std::ranges::copy(writer.bytes(), frame.begin());
   return frame;
@@ -66,6 +67,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   if (reader.number<std::uint8_t>() != 0) reply.head = read_array_head(reader);
   reply.details = reader.number<std::uint32_t>();
   reply.address = one_line(reader.text(longest_address));
+  reply.since = read_seconds(reader);
   if (reply.details > (reply.failure ? longest_details : 0)) reader.refuse("more details than any failure has");
   return reply;
 }

@@ -26,7 +26,8 @@ struct RemoteReply {
   ServerTimes times;
   std::optional<ArrayHead> head;  // of the array whose bytes follow
   std::uint32_t details = 0;      // bytes of the failure's details, which follow
-  std::string address = {};       // where another worker is waited for
+  std::string address = {};       // where another worker, or the client, is waited for
+  Seconds since = 0;              // between two events
 
   static constexpr std::size_t bytes = 1024;
 };

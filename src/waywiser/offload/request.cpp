@@ -92,16 +92,15 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
     case RequestKind::run: write_call(writer, request); break;
     case RequestKind::code: writer.number(request.bytes); break;
     case RequestKind::launch: write_launch(writer, request); break;
-    case RequestKind::give: writer.text(request.secret); break;
+    case RequestKind::give:
+    case RequestKind::plain: writer.text(request.secret); break;
     case RequestKind::take:
       writer.text(request.secret);
       writer.text(request.address);
       break;
     case RequestKind::road: writer.number(static_cast<std::uint8_t>(request.road)); break;
-    case RequestKind::get:
-    case RequestKind::free:
-    case RequestKind::synchronize:
-    case RequestKind::end: break;
+    case RequestKind::since: writer.number(request.earlier); break;
+    default: break;
   }
   return writer.bytes();
 }
@@ -130,16 +129,15 @@ std::optional<RemoteRequest> RequestReader::next() {
       if (request.bytes > longest_code) reader_.refuse("a code of " + std::to_string(request.bytes) + " bytes");
       break;
     case RequestKind::launch: read_launch(reader_, request); break;
-    case RequestKind::give: request.secret = read_secret(reader_); break;
+    case RequestKind::give:
+    case RequestKind::plain: request.secret = read_secret(reader_); break;
     case RequestKind::take:
       request.secret = read_secret(reader_);
       request.address = reader_.text(longest_address);
       break;
     case RequestKind::road: request.road = read_road(reader_); break;
-    case RequestKind::get:
-    case RequestKind::free:
-    case RequestKind::synchronize:
-    case RequestKind::end: break;
+    case RequestKind::since: request.earlier = reader_.number<std::uint64_t>(); break;
+    default: break;
   }
   left_ = reader_.left();
   return request;

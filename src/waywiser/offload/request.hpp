@@ -20,7 +20,7 @@ enum class RequestKind : std::uint8_t {
   array,        // a new array, whose bytes follow as messages
   put,          // bytes of an array, which follow
   get,          // the reply has the array's head, and its bytes follow if nothing has failed
-  free,         // of an array
+  free,         // of an array, a stream or an event
   run,          // a function of arrays and numbers; its result becomes a new array
   synchronize,  // a reply when all earlier requests are done
   end,          // the last one
@@ -28,9 +28,15 @@ enum class RequestKind : std::uint8_t {
   launch,       // a kernel of a code
   give,         // an array to another worker: the reply says where it is waited for
   take,         // a new array, from the worker that waits there
-  road          // of the bytes of arrays from now on
+  road,         // of the bytes of arrays from now on
+  stream,       // in which functions and kernels run from now on, in their order; 0: the one that waits for all
+  record,       // an event: all that the stream has begun
+  wait,         // of the stream for an event
+  await,        // a reply when an event has happened
+  since,        // the same for two events; the reply has the seconds between them
+  plain         // arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for
 };
-inline constexpr std::uint8_t last_request_kind = 13;
+inline constexpr std::uint8_t last_request_kind = 19;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {
@@ -45,7 +51,8 @@ struct RemoteRequest {
   Numbers numbers;
   LaunchShape shape;
   std::vector<KernelArgument> kernel_arguments;
-  std::string secret, address;  // of give and take: where the workers meet
+  std::string secret, address;  // of give and take: where the workers meet; the secret also of plain
+  std::uint64_t earlier = 0;    // of since: an event
   DataRoad road = DataRoad::direct;
 
   bool operator==(const RemoteRequest&) const = default;

@@ -5,21 +5,47 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/offload/secret_pair.hpp"
 
 namespace waywiser {
 namespace {
 
 class GroupChannel final : public WorkerChannel {
  public:
-  explicit GroupChannel(Group& group) : group_(group) {}
-  void receive(Region into) override { group_.recv({into, DataType::uint8}, client_rank, array_tag); }
-  void send(ConstRegion data) override { group_.send({data, DataType::uint8}, client_rank, array_tag); }
+  GroupChannel(Group& group, std::string plain_at) : group_(group), plain_at_(std::move(plain_at)) {}
+  void receive(Region into) override { arrays().recv({into, DataType::uint8}, client_rank, array_tag); }
+  void send(ConstRegion data) override { arrays().send({data, DataType::uint8}, client_rank, array_tag); }
+  void receive_text(Region into) override { group_.recv({into, DataType::uint8}, client_rank, array_tag); }
+  void send_text(ConstRegion data) override { group_.send({data, DataType::uint8}, client_rank, array_tag); }
   void reply(const ReplyFrame& frame) override { group_.send(std::span(frame), client_rank, request_tag); }
+  void open_plain(const std::string& secret, const std::function<void(const std::string& address)>& announce) override {
+    if (plain_at_.empty())
+      throw Error(ErrorKind::unavailable, "this server encrypts them: it was started without --data-plain");
+    if (plain_) throw Error(ErrorKind::invalid_input, "they go that way already");
+    SecretPair pair;
+    pair.purpose = "plain";
+    pair.secret = secret;
+    pair.root.host = plain_at_;
+    pair.encrypt = false;
+    pair.platform = group_.platform();
+    plain_.emplace(pair.wait(announce));
+    plain_->set_timeout(group_.timeout());
+  }
+  void close() {
+    if (plain_) plain_->close();
+  }
 
  private:
+  Group& arrays() { return plain_ ? *plain_ : group_; }
+
   Group& group_;
+  const std::string plain_at_;
+  std::optional<Group> plain_;
 };
 
 // Tells the state when it has changed, but not too often.
@@ -63,8 +89,9 @@ void wait_for_frame(Future& frame, Teller& teller, const RemoteWorker& worker) {
 
 }  // namespace
 
-void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<void(const WorkerState&)>& tell) {
-  GroupChannel channel(group);
+void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<void(const WorkerState&)>& tell,
+                  const std::string& plain_at) {
+  GroupChannel channel(group, plain_at);
   setup.patience = group.timeout();
   RemoteWorker worker(channel, std::move(setup));
   Teller teller(tell);
@@ -76,6 +103,7 @@ void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<v
     teller.look(worker);
   }
   teller.say(worker);
+  channel.close();
 }
 
 }  // namespace waywiser

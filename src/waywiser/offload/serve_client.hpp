@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "waywiser/group/group.hpp"
 #include "waywiser/offload/worker.hpp"
@@ -18,7 +19,9 @@ struct WorkerState {
 };
 
 // Carries out the client's requests until it ends. `tell` is called whenever the state has changed, at most five times
-// in a second. Throws what a group throws, and invalid_input for a frame that is none.
-void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<void(const WorkerState&)>& tell);
+// in a second. `plain_at`: the address of this machine at which it waits for clients whose arrays go unencrypted;
+// empty: none do. Throws what a group throws, and invalid_input for a frame that is none.
+void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<void(const WorkerState&)>& tell,
+                  const std::string& plain_at = "");
 
 }  // namespace waywiser

@@ -38,6 +38,7 @@ std::string array_text(std::uint64_t number) { return "array " + std::to_string(
 RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
     : channel_(channel),
       setup_(std::move(setup)),
+      aside_(setup_.platform->open_stream(setup_.gpu)),
       work_(*setup_.platform, setup_.gpu, setup_.patience),
       staging_(setup_.platform, setup_.gpu, piece_of_array, setup_.patience) {}
 
@@ -46,6 +47,7 @@ bool RemoteWorker::serve(std::span<const std::byte> frame) {
   while (const auto request = reader.next()) {
     if (request->kind == RequestKind::end) return false;
     ++requests_;
+    check_limits();
     carry_out(*request);
   }
   return true;
@@ -64,8 +66,14 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::give: return give(request);
     case RequestKind::take: return take(request);
     case RequestKind::road: road_ = request.road; return;
+    case RequestKind::stream: return use_stream(request.array);
+    case RequestKind::record: attempt("record", [&] { work_.record(request.array); }); return;
+    case RequestKind::wait: attempt("wait", [&] { work_.wait(request.array); }); return;
+    case RequestKind::await:
+    case RequestKind::since: return await(request);
+    case RequestKind::plain: return open_plain(request);
     case RequestKind::synchronize:
-    case RequestKind::end: attempt("synchronize", [this] { settle(); }); return reply();
+    case RequestKind::end: attempt("synchronize", [this] { work_.settle(); }); return reply();
   }
 }
 
@@ -91,7 +99,7 @@ void RemoteWorker::make(const RemoteRequest& request) {
     check_new(request.array);
     made = allocate(request.head);
     if (is_filled) staging_.prepare(road_, made.memory.bytes);
-    if (!is_filled) clear(*setup_.platform, work_.stream(), made.memory);
+    if (!is_filled) clear(*setup_.platform, *aside_, made.memory);
   });
   if (is_filled) receive(is_made ? std::optional(made.memory) : std::nullopt, request.head.bytes());
   if (is_made) add(request.array, std::move(made));
@@ -102,7 +110,7 @@ void RemoteWorker::put(const RemoteRequest& request) {
   const Seconds begin = now_seconds();
   std::optional<Region> into;
   attempt(array_text(request.array), [&] {
-    settle();
+    work_.settle();
     const Region found = find(request.array).memory.slice(request.offset, request.bytes);
     staging_.prepare(road_, found.bytes);
     into = found;
@@ -126,28 +134,29 @@ void RemoteWorker::throw_away(Bytes bytes) {
 void RemoteWorker::get(const RemoteRequest& request) {
   HeldArray array;
   const bool is_there = attempt(array_text(request.array), [&] {
-    settle();
+    work_.settle();
     array = find(request.array);
     staging_.prepare(road_, array.memory.bytes);
   });
   const Seconds begin = now_seconds();
-  reply(is_there ? std::optional(array.head) : std::nullopt);
+  RemoteReply told;
+  if (is_there) told.head = array.head;
+  reply(std::move(told));
   if (is_there) staging_.send(road_, array.memory, [this](ConstRegion part) { channel_.send(part); });
   output_.add(begin, now_seconds());
 }
 
 void RemoteWorker::free(std::uint64_t number) {
   const auto array = arrays_.find(number);
-  if (array == arrays_.end()) return;
+  if (array == arrays_.end()) return static_cast<void>(work_.forget(number));
   used_ -= array->second.memory.bytes;
-  if (work_.is_under_way()) leaving_ += array->second.memory.bytes;
-  work_.keep(std::move(array->second.owner));
+  if (work_.is_under_way()) leaving_ += array->second.memory.bytes;  // the work keeps what it uses
   arrays_.erase(array);
 }
 
-void RemoteWorker::settle() {
-  work_.settle();
-  leaving_ = 0;
+Bytes RemoteWorker::taken() {
+  if (!work_.is_under_way()) leaving_ = 0;
+  return used_ + leaving_;
 }
 
 void RemoteWorker::run(const RemoteRequest& request) {
@@ -165,7 +174,7 @@ ClientKernels& RemoteWorker::kernels() {
 
 void RemoteWorker::take_code(const RemoteRequest& request) {
   std::string code(request.bytes, ' ');
-  receive(Region{reinterpret_cast<std::byte*>(code.data()), code.size(), host(0)}, code.size());
+  channel_.receive_text({reinterpret_cast<std::byte*>(code.data()), code.size(), host(0)});
   attempt("kernels", [&] { kernels().add(request.array, std::move(code)); });
   reply();
 }
@@ -180,15 +189,15 @@ void RemoteWorker::launch(const RemoteRequest& request) {
       argument.bits = reinterpret_cast<std::uintptr_t>(keeps->back().memory.data);
     }
     ClientKernels& kernels_of_client = kernels();
-    work_.begin(now_seconds(), std::move(keeps), [&](Stream& stream) {
+    work_.begin(request.function, now_seconds(), std::move(keeps), [&](Stream& stream) {
       kernels_of_client.launch(stream, request.array, request.function, request.shape, arguments);
     });
   });
 }
 
 void RemoteWorker::copy_now(Region to, ConstRegion from) {
-  work_.stream().copy(to, from);
-  work_.stream().synchronize(Deadline::in(setup_.patience));
+  aside_->copy(to, from);
+  aside_->synchronize(Deadline::in(setup_.patience));
 }
 
 HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
@@ -198,7 +207,7 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
     HeldArray result = allocate(check_builtin(request, arrays));
     auto keeps = std::make_shared<std::vector<HeldArray>>(arrays);
     keeps->push_back(result);
-    work_.begin(begin, std::move(keeps),
+    work_.begin(request.function, begin, std::move(keeps),
                 [&](Stream& stream) { enqueue_builtin(stream, request, arrays, result.memory); });
     return result;
   }
@@ -207,7 +216,7 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
   if (std::ranges::find(functions.names, request.function) == functions.names.end())
     throw Error(ErrorKind::invalid_input, "this server has no function " + quoted(request.function, 64) + "; it has " +
                                               names_with_builtins(functions.names));
-  settle();
+  work_.settle_all();
   FunctionResult result = functions.call(request.function, arrays, request.numbers);
   HeldArray made = on_gpu(std::move(result.array));
   work_.add(begin, now_seconds(), result.seconds);
@@ -217,7 +226,7 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
 HeldArray RemoteWorker::on_gpu(HeldArray result) {
   check(result.head);
   if (result.memory.place.is_gpu()) {
-    if (used_ + leaving_ + result.memory.bytes > setup_.limit)
+    if (taken() + result.memory.bytes > setup_.limit)
       throw Error(ErrorKind::device, "the result has " + std::to_string(result.memory.bytes) +
                                          " bytes, above this server's limit of " + std::to_string(setup_.limit));
     return result;
@@ -229,7 +238,7 @@ HeldArray RemoteWorker::on_gpu(HeldArray result) {
 
 HeldArray RemoteWorker::allocate(ArrayHead head) {
   const Bytes bytes = head.bytes();
-  if (bytes > setup_.limit - std::min(setup_.limit, used_ + leaving_)) settle();
+  if (bytes > setup_.limit - std::min(setup_.limit, taken())) work_.settle_all();
   if (bytes > setup_.limit - std::min(setup_.limit, used_))
     throw Error(ErrorKind::device, std::to_string(bytes) + " bytes more than the " + std::to_string(used_) +
                                        " in use are above this server's limit of " + std::to_string(setup_.limit));
@@ -238,18 +247,16 @@ HeldArray RemoteWorker::allocate(ArrayHead head) {
   return {std::move(head), memory->region().slice(0, bytes), memory};
 }
 
-void RemoteWorker::reply(std::optional<ArrayHead> head, std::string address) {
-  RemoteReply told;
+void RemoteWorker::reply(RemoteReply told) {
   told.failure = std::exchange(failure_, {});
   told.used = used_;
   told.requests = requests_;
-  told.head = std::move(head);
-  told.address = std::move(address);
   std::string details = told.failure ? std::move(told.failure->details) : "";
   told.details = static_cast<std::uint32_t>(details.size());
   told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};
   channel_.reply(frame_of(told));
-  if (!details.empty()) channel_.send({reinterpret_cast<const std::byte*>(details.data()), details.size(), host(0)});
+  if (!details.empty())
+    channel_.send_text({reinterpret_cast<const std::byte*>(details.data()), details.size(), host(0)});
 }
 
 void RemoteWorker::add(std::uint64_t number, HeldArray array) {

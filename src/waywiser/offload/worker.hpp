@@ -19,19 +19,34 @@
 
 namespace waywiser {
 
-// The bytes of arrays and the replies, to and from the client of a worker. Everything throws what a group throws.
+// The bytes of arrays, texts and the replies, to and from the client of a worker. Everything throws what a group
+// throws.
 class WorkerChannel {
  public:
   virtual ~WorkerChannel() = default;
+  // Of arrays.
   virtual void receive(Region into) = 0;
   virtual void send(ConstRegion data) = 0;
+  // The code of kernels, and the lines of a compiler: encrypted wherever requests are.
+  virtual void receive_text(Region into) = 0;
+  virtual void send_text(ConstRegion data) = 0;
   virtual void reply(const ReplyFrame& frame) = 0;
+  // Waits for the client, which comes with the secret; `announce` is told before where. Arrays go that way from then
+  // on, unencrypted. Throws unavailable where that is not admitted.
+  virtual void open_plain(const std::string& secret,
+                          const std::function<void(const std::string& address)>& announce) = 0;
 };
 
 // Arrays travel in pieces of this size.
 inline constexpr Bytes piece_of_array = Bytes{8} << 20;
 
 std::string array_text(std::uint64_t number);  // for errors
+
+// What a server lets one client do. 0: as much as it likes.
+struct ClientLimits {
+  std::uint64_t requests = 0;
+  Seconds seconds = 0;  // since it has come
+};
 
 // Carries out the requests of one client, in their order, on one GPU. A request that fails is told with the next reply,
 // as CUDA tells errors of earlier kernels; the requests in between are not carried out.
@@ -46,6 +61,7 @@ class RemoteWorker {
     bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
     std::function<std::unique_ptr<KernelMaker>(const Platform&, Place gpu)> kernels = open_kernel_maker;
     std::shared_ptr<ArrayRoads> roads = {};  // nullptr: none
+    ClientLimits limits = {};
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
 
@@ -61,12 +77,16 @@ class RemoteWorker {
   void put(const RemoteRequest& request);
   void get(const RemoteRequest& request);
   void free(std::uint64_t number);
-  void settle();
+  Bytes taken();  // of all arrays, and of freed ones that work under way may use
   void run(const RemoteRequest& request);
   void take_code(const RemoteRequest& request);
   void launch(const RemoteRequest& request);
   void give(const RemoteRequest& request);
   void take(const RemoteRequest& request);
+  void use_stream(std::uint64_t stream);
+  void await(const RemoteRequest& request);
+  void open_plain(const RemoteRequest& request);
+  void check_limits();
   ArrayRoads& roads() const;
   ClientKernels& kernels();
   HeldArray result_of(const RemoteRequest& request);
@@ -76,7 +96,7 @@ class RemoteWorker {
   // Receives all of the pieces; those of an array that could not be made are thrown away.
   void receive(std::optional<Region> into, Bytes bytes);
   void throw_away(Bytes bytes);
-  void reply(std::optional<ArrayHead> head = {}, std::string address = {});
+  void reply(RemoteReply told = {});
   void add(std::uint64_t number, HeldArray array);
   void check_new(std::uint64_t number) const;
   const HeldArray& find(std::uint64_t number) const;
@@ -86,12 +106,14 @@ class RemoteWorker {
 
   WorkerChannel& channel_;
   Setup setup_;
+  std::unique_ptr<Stream> aside_;  // for copies that are waited for
   // These outlive the work that uses them.
   std::map<std::uint64_t, HeldArray> arrays_;
   std::optional<ClientKernels> kernels_;  // opened when it is needed
   GpuWork work_;
   Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use
   std::uint64_t requests_ = 0;
+  const Seconds since_ = now_seconds();
   std::optional<RemoteFailure> failure_;
   RemoteInterval input_, output_;
   DataRoad road_ = DataRoad::direct;

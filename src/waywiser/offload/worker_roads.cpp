@@ -26,11 +26,13 @@ ArrayRoads& RemoteWorker::roads() const {
 void RemoteWorker::give(const RemoteRequest& request) {
   bool is_announced = false;
   attempt(array_text(request.array), [&] {
-    settle();
+    work_.settle_all();
     const HeldArray array = find(request.array);
     const auto road = roads().wait(request.secret, [&](const std::string& address) {
       is_announced = true;
-      reply({}, address);
+      RemoteReply told;
+      told.address = address;
+      reply(std::move(told));
     });
     RemoteReply about;
     about.head = array.head;

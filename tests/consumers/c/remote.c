@@ -48,6 +48,51 @@ int main(int argc, char** argv) {
   DO(ww_remote_release(gpu, result));
   CHECK(ww_remote_get(gpu, result, got, count, WW_FLOAT64) == WW_INVALID_INPUT);
   DO(ww_remote_synchronize(gpu));
+
+  /* Streams and events. */
+  uint64_t streams[2], events[2], sums[2], number = 0;
+  double seconds = -1;
+  for (int i = 0; i < 2; ++i) {
+    DO(ww_remote_stream(gpu, &streams[i]));
+    DO(ww_remote_event(gpu, &events[i]));
+    DO(ww_remote_use_stream(gpu, streams[i]));
+    DO(i == 0 ? WW_OK : ww_remote_wait(gpu, events[0]));
+    DO(ww_remote_run(gpu, "add", i == 0 ? both : sums, i == 0 ? 2 : 1, NULL, 0, &sums[i]));
+    if (i == 0) sums[1] = sums[0];
+    DO(ww_remote_record(gpu, events[i]));
+    if (i == 0) DO(ww_remote_await(gpu, events[0]));
+  }
+  CHECK(ww_remote_synchronize(gpu) == WW_INVALID_INPUT && strstr(ww_error_text(), "add: it takes 2 arrays") != NULL);
+  DO(ww_remote_record(gpu, events[1]));
+  DO(ww_remote_since(gpu, events[1], events[0], &seconds));
+  CHECK(seconds >= 0);
+  DO(ww_remote_get(gpu, sums[0], got, count, WW_FLOAT64));
+  for (int i = 0; i < count; ++i) CHECK(got[i] == 1.5 * i);
+  CHECK(ww_remote_since(gpu, events[0], 12345, &seconds) == WW_INVALID_INPUT);
+  DO(ww_remote_release(gpu, streams[1]));
+  DO(ww_remote_release(gpu, events[1]));
+  CHECK(ww_remote_await(gpu, events[1]) == WW_INVALID_INPUT);
+  DO(ww_remote_use_stream(gpu, 0));
+
+  /* A kernel: this server has virtual GPUs. */
+  const ww_remote_shape shape = {{1, 1, 1}, {32, 1, 1}, 0};
+  const ww_remote_argument argument = {WW_ARGUMENT_ARRAY, &both[0]};
+  CHECK(ww_remote_load_kernels(gpu, "extern", 6, &number) == WW_UNAVAILABLE);
+  DO(ww_remote_launch(gpu, number, "nothing", &shape, &argument, 1));
+  CHECK(ww_remote_synchronize(gpu) == WW_UNAVAILABLE);
+  const ww_remote_argument no_value = {WW_ARGUMENT_INT32, NULL}, no_kind = {(ww_argument_kind)7, &number};
+  CHECK(ww_remote_launch(gpu, number, "nothing", &shape, &no_value, 1) == WW_INVALID_INPUT);
+  CHECK(ww_remote_launch(gpu, number, "nothing", &shape, &no_kind, 1) == WW_INVALID_INPUT);
+
+  /* Another GPU of the server; on one machine nothing is encrypted. */
+  ww_remote* other = NULL;
+  DO(ww_remote_open(argv[1], argv[2], 1, 60, &other));
+  DO(ww_remote_use_plain_data(other));
+  DO(ww_remote_copy_of(other, gpu, both[0], &number));
+  DO(ww_remote_get(other, number, got, count, WW_FLOAT64));
+  for (int i = 0; i < count; ++i) CHECK(got[i] == i);
+  CHECK(ww_remote_copy_of(gpu, gpu, both[0], &number) == WW_INVALID_INPUT);
+  ww_remote_free(other);
   CHECK(ww_remote_synchronize(NULL) == WW_INVALID_INPUT);
   ww_remote_free(gpu);
   ww_remote_free(NULL);

@@ -252,8 +252,17 @@ def remote_gpus(address: str) -> None:
         total = gpu.run("repeat_add", ones, gpu.zeros(5), times=1)
         kernel = ww.CudaKernel('extern "C" __global__ void twice(double* x) { x[threadIdx.x] *= 2; }', "twice")
         gpu.launch(kernel, ones, grid=1, block=(5, 1))
+        stream: ww.RemoteStream = gpu.stream()
+        begun: ww.RemoteEvent = gpu.event()
+        stream.record(begun)
+        stream.wait(begun)
+        stream.launch(kernel, stream.run("add", ones, ones), grid=1, block=5)
+        stream.synchronize()
+        begun.synchronize()
+        assert stream.get(ones).size == 5 and begun.seconds_since(begun) == 0
         gpu.flush()
-        with ww.remote(address, gpu=1) as other:
+        with ww.remote(address, gpu=1, data_plain=True) as other:
+            assert other.data_encrypted_by == ""
             assert other.copy_of(ones).shape == (5,)
         gpu.synchronize()
         assert total.get().sum() + np.asarray(total).sum() == 30 and gpu.account()["device"] > 0

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/offload/remote_gpu.hpp"
+#include "waywiser/offload/request_stream.hpp"
+#include "waywiser/offload/serve_client.hpp"
+
+namespace waywiser {
+
+struct [[gnu::visibility("hidden")]] RemoteGpu::State {
+  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept)
+      : connection(std::move(kept)), group(std::move(of_two)), name(std::move(called)), limit(most) {}
+
+  std::shared_ptr<void> connection;  // the server ends the worker when it is closed
+  Group group;
+  std::optional<Group> plain;  // for arrays that go unencrypted
+  const std::string name;
+  const Bytes limit;
+  RequestStream requests{group};
+  RemoteInterval input, compute, output;
+  std::uint64_t last = 0, stream = 0;
+  bool closed = false;
+
+  // Errors of the group name the server and the call.
+  template <typename Function>
+  auto told_as(std::string_view call, Function function) {
+    try {
+      return function();
+    } catch (const Error& error) {
+      throw Error(error.kind(), name + ", " + std::string(call) + ": " + error.what());
+    }
+  }
+  void check_open() const {
+    if (closed) throw Error(ErrorKind::invalid_input, name + " is closed");
+  }
+  void check_new(const ArrayHead& head) const {
+    check(head);
+    if (head.bytes() > limit)
+      throw Error(ErrorKind::device, name + ": " + std::to_string(head.bytes()) +
+                                         " bytes are above this server's limit of " + std::to_string(limit));
+  }
+  // The group in which the bytes of arrays travel.
+  Group& arrays() { return plain ? *plain : group; }
+  void add(std::string_view call, const RemoteRequest& request) {
+    check_open();
+    check_fits(request);
+    told_as(call, [&] { requests.add(request); });
+  }
+  // And the bytes that follow it, through one of the groups.
+  void add(std::string_view call, const RemoteRequest& request, ConstRegion bytes, Group& through) {
+    add(call, request);
+    if (bytes.bytes == 0) return;
+    told_as(call, [&] {
+      requests.flush();
+      for (Bytes at = 0; at < bytes.bytes; at += piece_of_array)
+        through.send({bytes.slice(at, std::min(piece_of_array, bytes.bytes - at)), DataType::uint8}, worker_rank,
+                     array_tag);
+    });
+  }
+  RemoteReply answer(std::string_view call, const RemoteRequest& request) {
+    check_open();
+    told_as(call, [&] {
+      requests.add(request);
+      requests.flush();
+    });
+    return reply_to(call);
+  }
+  RemoteReply reply_to(std::string_view call) {
+    RemoteReply reply = told_as(call, [&] { return requests.receive_reply(); });
+    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
+    return reply;
+  }
+  RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
+};
+
+inline RemoteRequest request_for(RequestKind kind, std::uint64_t array) {
+  RemoteRequest request;
+  request.kind = kind;
+  request.array = array;
+  return request;
+}
+
+}  // namespace waywiser

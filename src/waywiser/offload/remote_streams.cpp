@@ -1,0 +1,49 @@
+#include <array>
+
+#include "waywiser/base/crypto.hpp"
+#include "waywiser/offload/remote_gpu_state.hpp"
+#include "waywiser/offload/secret_pair.hpp"
+
+namespace waywiser {
+
+std::uint64_t RemoteGpu::new_stream() { return ++state_->last; }
+
+std::uint64_t RemoteGpu::new_event() { return ++state_->last; }
+
+void RemoteGpu::use_stream(std::uint64_t stream) {
+  state_->check_open();
+  if (stream == state_->stream) return;
+  state_->add("stream", request_for(RequestKind::stream, stream));
+  state_->stream = stream;
+}
+
+void RemoteGpu::record(std::uint64_t event) { state_->add("record", request_for(RequestKind::record, event)); }
+
+void RemoteGpu::wait(std::uint64_t event) { state_->add("wait", request_for(RequestKind::wait, event)); }
+
+void RemoteGpu::await(std::uint64_t event) { state_->answer("await", request_for(RequestKind::await, event)); }
+
+Seconds RemoteGpu::since(std::uint64_t later, std::uint64_t earlier) {
+  RemoteRequest request = request_for(RequestKind::since, later);
+  request.earlier = earlier;
+  return state_->answer("since", request).since;
+}
+
+void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
+  state_->answer("data_plain");  // what encrypts is known after the first message
+  if (state_->plain || state_->group.encrypted_by(worker_rank).empty()) return;
+  std::array<std::byte, digits_of_road / 2> random{};
+  fill_with_random(random);
+  RemoteRequest request = request_for(RequestKind::plain, 0);
+  request.secret = hexadecimal(random);
+  const RemoteReply reply = state_->answer("data_plain", request);
+  state_->told_as("data_plain", [&] {
+    const Endpoint at = parse_endpoint(reply.address);
+    state_->plain.emplace(
+        SecretPair{"plain", request.secret, at, false, state_->group.timeout(), {}, interrupted}.join());
+  });
+}
+
+std::string RemoteGpu::data_encrypted_by() const { return state_->plain ? "" : encrypted_by(); }
+
+}  // namespace waywiser

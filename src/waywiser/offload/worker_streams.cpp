@@ -1,0 +1,56 @@
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/units.hpp"
+#include "waywiser/offload/worker.hpp"
+
+namespace waywiser {
+
+// The client takes the stream for its own even if an earlier request has failed.
+void RemoteWorker::use_stream(std::uint64_t stream) {
+  try {
+    work_.use(stream);
+  } catch (const Error& error) {
+    attempt("stream", [&] { throw Error(error); });
+  }
+}
+
+void RemoteWorker::await(const RemoteRequest& request) {
+  RemoteReply told;
+  attempt("event", [&] {
+    if (request.kind == RequestKind::since)
+      told.since = work_.since(request.array, request.earlier);
+    else
+      work_.await(request.array);
+  });
+  reply(std::move(told));
+}
+
+void RemoteWorker::open_plain(const RemoteRequest& request) {
+  bool is_announced = false;
+  attempt("unencrypted arrays", [&] {
+    channel_.open_plain(request.secret, [&](const std::string& address) {
+      is_announced = true;
+      RemoteReply told;
+      told.address = address;
+      reply(std::move(told));
+    });
+  });
+  if (!is_announced) reply();
+}
+
+// Beyond its limits nothing of a client is carried out any more; it may read its last answers, and end.
+void RemoteWorker::check_limits() {
+  const ClientLimits& limits = setup_.limits;
+  if (limits.requests != 0 && requests_ > limits.requests)
+    attempt("request", [&] {
+      throw Error(ErrorKind::unavailable,
+                  "this server carries out " + std::to_string(limits.requests) + " requests of one client");
+    });
+  if (limits.seconds != 0 && now_seconds() - since_ > limits.seconds)
+    attempt("request", [&] {
+      throw Error(ErrorKind::unavailable, "this server serves one client for " + format_seconds(limits.seconds));
+    });
+}
+
+}  // namespace waywiser
