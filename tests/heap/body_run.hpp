@@ -25,7 +25,9 @@ void run_body(Group& group, Place place, const std::string& name, std::uint64_t 
   const HeapTeam team = heap.world();
   one_sided::BodyTerms more{team.terms(), turns};
   Memory shared;
-  if (place.is_gpu()) {
+  bool all_reached = true;
+  for (int rank = 0; rank < group.size(); ++rank) all_reached = all_reached && heap.why_proxied(rank).empty();
+  if (place.is_gpu() && all_reached) {
     shared = platform->allocate(place, 4096, Allocation::gpu);
     std::memset(pinned.region().data, 0, 4096);
     stream->copy(shared.region(), pinned.region().slice(0, 4096));

@@ -165,7 +165,7 @@ struct PutsAndGets {
         if (body.ranks.gpu().index_in(scope) == 0) {
           body.ranks.p(put + count, of(body.rank(), 99), right);
           body.need(body.ranks.g(given + 77, right), of(right, 77), unit);
-          body.need(body.ranks.pointer(given, right)[78], of(right, 78), unit);
+          if (const T* there = body.ranks.pointer(given, right)) body.need(there[78], of(right, 78), unit);
         }
     });
     body.barrier();

@@ -76,6 +76,7 @@ void Heap::synchronize(Stream& stream) const {
     throw;
   }
   check();
+  if (state_->proxy) state_->proxy->complete();
 }
 
 }  // namespace waywiser

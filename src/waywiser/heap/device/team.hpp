@@ -38,14 +38,16 @@ class Team {
 
   // Waits until all members have come. What the block of each has stored before, in its own memory, is visible to all.
   WAYWISER_DEVICE void sync() const {
-    meet([&](std::uint64_t* arrived, std::uint64_t arrival) { gpu_.release(arrived, arrival); });
+    meet([&](int member, std::uint64_t arrival) {
+      if (!heap_.is_proxied(member)) gpu_.release(&counters(member).arrived[terms_.rank], arrival);
+    });
   }
   // The same after quiet(): all earlier puts and gets of the members' blocks are complete. Whoever tells a member is
   // quiet for the whole block, which has joined it.
   WAYWISER_DEVICE void barrier() const {
-    meet([&](std::uint64_t* arrived, std::uint64_t arrival) {
-      gpu_.quiet();
-      gpu_.write(arrived, arrival);
+    meet([&](int member, std::uint64_t arrival) {
+      heap_.quiet();
+      if (!heap_.is_proxied(member)) gpu_.write(&counters(member).arrived[terms_.rank], arrival);
     });
   }
 
@@ -89,16 +91,27 @@ class Team {
   }
 
  private:
-  // tell() stores this rank's arrival at a member, after all that the block has done before.
+  // tell() stores this rank's arrival at a member that is reached, after all that the block has done before.
   template <typename Tell>
   WAYWISER_DEVICE void meet(Tell tell) const {
     TeamCounters& mine = counters(heap_.rank());
     gpu_.join(Scope::block);
     const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
-    each_member([&](int member) { tell(&counters(terms_.members[member]).arrived[terms_.rank], arrival); });
+    each_member([&](int member) {
+      tell(terms_.members[member], arrival);
+      if (heap_.is_proxied(terms_.members[member])) tell_by_proxy(terms_.members[member], arrival);
+    });
     each_member([&](int member) { wait_for(mine, member, arrival); });
     gpu_.join(Scope::block);  // all have read the number
     if (gpu_.index_in(Scope::block) == 0) gpu_.write(&mine.arrivals, arrival);
+  }
+  WAYWISER_DEVICE void tell_by_proxy(int member, std::uint64_t arrival) const {
+    ProxyRequest request;
+    request.rank = member;
+    request.word = heap_.terms().counters + terms_.slot * sizeof(TeamCounters) + sizeof arrival * terms_.rank;
+    request.op = WordOp::set;
+    request.value = arrival;
+    word_by_proxy(gpu_, heap_.terms(), request);
   }
   // One member by each thread.
   template <typename Function>
