@@ -27,10 +27,10 @@ bool stands_still(pid_t process) {
 }
 
 void every_body(Group& group, Place place) {
-  each_body([&](const char* name, auto body) { run_body(group, place, name, 30, 20, launch_on_host<decltype(body)>); });
+  each_body([&](const char* name, auto body) { run_body(group, place, name, 10, 60, launch_on_host<decltype(body)>); });
 }
 
-TEST(HeapProxies, TwoRanksOnTwoMachinesMakeEveryCall) { EXPECT_EQ(problems_of(2, every_body, 30, 1), ""); }
+TEST(HeapProxies, TwoRanksOnTwoMachinesMakeEveryCall) { EXPECT_EQ(problems_of(2, every_body, 60, 1), ""); }
 
 // Of a machine with two ranks these reach each other; the ring goes over both kinds of neighbours.
 TEST(HeapProxies, FourRanksOnTwoMachinesMakeEveryCall) { EXPECT_EQ(problems_of(4, every_body, 60, 2), ""); }

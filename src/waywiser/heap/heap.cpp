@@ -73,6 +73,7 @@ void Heap::synchronize(Stream& stream) const {
     stream.synchronize(Deadline::in(state_->group.timeout() + state_->deadline));
   } catch (const Error&) {
     check();
+    if (state_->proxy) state_->proxy->stop();  // the kernel must not outlive the heap
     throw;
   }
   check();

@@ -36,7 +36,15 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
     gpu().join(scope);
   }
   template <Scope scope>
-  WAYWISER_DEVICE void get(const ProxyRequest& whole, std::byte* destination, std::uint64_t destination_apart) const {
+  WAYWISER_DEVICE void get(const ProxyRequest& request, std::byte* destination, std::uint64_t destination_apart) const {
+    get_pieces<scope>(request, [&](const std::byte* piece, std::uint64_t first, const ProxyRequest& part) {
+      move<scope>(destination + first * destination_apart, destination_apart, piece, request.element, part);
+    });
+  }
+  // use(piece, first, part) by all threads of the scope, for each piece that has come: `part.count` elements from the
+  // element `first` on.
+  template <Scope scope, typename Use>
+  WAYWISER_DEVICE void get_pieces(const ProxyRequest& whole, Use use) const {
     ProxyRequest request = whole;
     const std::uint64_t all = request.count, at_once = proxy_piece / request.element;
     request.move = ProxyMove::get;
@@ -49,8 +57,7 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
         wait_for_answer(ticket, request);
       }
       gpu().join(scope);
-      move<scope>(destination + taken * destination_apart, destination_apart, terms().ring->piece(ticket),
-                  request.element, request);
+      use(terms().ring->piece(ticket), taken, request);
       gpu().join(scope);
       if (gpu().index_in(scope) == 0) give_back(ticket);
       request.offset += request.count * request.apart;

@@ -81,6 +81,7 @@ class Team {
   template <typename T>
   WAYWISER_DEVICE void reduce(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
     sync();
+    if (heap_.has_proxy()) return reduce_in_turn(destination, source, count, how);
     for (std::uint64_t i = gpu_.index_in(Scope::block); i < count; i += gpu_.count_of(Scope::block)) {
       T result = heap_.g(source + i, terms_.members[0]);
       for (int from = 1; from < terms_.size; ++from)
@@ -119,6 +120,36 @@ class Team {
     for (unsigned member = gpu_.index_in(Scope::block); member < static_cast<unsigned>(terms_.size);
          member += gpu_.count_of(Scope::block))
       f(static_cast<int>(member));
+  }
+  // The same result, one member after the other: elements of those that stores do not reach come in pieces.
+  template <typename T>
+  WAYWISER_DEVICE WAYWISER_APART void reduce_in_turn(T* destination, const T* source, std::uint64_t count,
+                                                     TeamOp how) const {
+    const std::uint64_t first = gpu_.index_in(Scope::block), apart = gpu_.count_of(Scope::block);
+    for (int from = 0; from < terms_.size; ++from) {
+      const auto take = [&](std::uint64_t i, T value) {
+        gpu_.write(destination + i, from == 0 ? value : combined(how, gpu_.read(destination + i), value));
+      };
+      const int member = terms_.members[from];
+      if (!heap_.is_proxied(member)) {
+        for (std::uint64_t i = first; i < count; i += apart) take(i, heap_.g(source + i, member));
+        continue;
+      }
+      ProxyRequest request;
+      request.rank = member;
+      request.offset = heap_.checked_offset(source, count, member);
+      request.count = count;
+      request.element = request.apart = sizeof(T);
+      // Each thread takes the elements that it has taken before.
+      ProxiedAccess<Gpu>(gpu_, heap_.terms())
+          .template get_pieces<Scope::block>(
+              request, [&](const std::byte* piece, std::uint64_t begin, const ProxyRequest& part) {
+                const std::uint64_t skipped = begin <= first ? 0 : (begin - first + apart - 1) / apart * apart;
+                for (std::uint64_t i = first + skipped; i < begin + part.count; i += apart)
+                  take(i, gpu_.read(reinterpret_cast<const T*>(piece) + (i - begin)));
+              });
+    }
+    barrier();
   }
   WAYWISER_DEVICE TeamCounters& counters(int rank) const {
     std::byte* memory = heap_.terms().ranks[rank] + heap_.terms().counters;

@@ -66,8 +66,10 @@ void HeapProxy::end() noexcept {
   arrivals_->cancel();
 }
 
+void HeapProxy::stop() noexcept { std::atomic_ref(on_host().stopped).store(1, std::memory_order_release); }
+
 void HeapProxy::abandon() noexcept {
-  std::atomic_ref(on_host().stopped).store(1, std::memory_order_release);
+  stop();
   if (std::exchange(is_over_, true)) return;
   requests_->cancel();
   arrivals_->cancel();

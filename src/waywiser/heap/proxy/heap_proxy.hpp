@@ -24,6 +24,8 @@ class HeapProxy : public Activity {
   static void start(std::shared_ptr<HeapProxy> proxy);
   // Waits until all accesses of kernels that have ended are complete. Throws as a call of the group.
   void complete();
+  // Ends the kernels that wait for an access or for a word.
+  void stop() noexcept;
   // It carries nothing any more. The memory may go.
   void end() noexcept;
   std::string failure() const { return road_.session().failure(); }
