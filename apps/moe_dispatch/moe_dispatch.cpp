@@ -1,6 +1,7 @@
 // The exchange of a mixture of experts: each token goes to the ranks of its experts, what they make of it comes back
 // and is added up. By kernels that put, signal and wait themselves, beside two all-to-alls with packing of their own:
 //   waywiser run -n 2 build/apps/moe_dispatch --tokens 256 --hidden 512
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -107,7 +108,12 @@ class MoeProgram {
       way.wait = [&layer] { layer->wait(); };
     };
     add("all_to_all", [&](MoeWay& way) { packed(by_library_, PackedLayer::By::library, way); });
-    add("nccl", [&](MoeWay& way) { packed(by_nccl_, PackedLayer::By::nccl, way); });
+    add("nccl", [&](MoeWay& way) {
+#if !defined(__CUDACC__)
+      throw waywiser::Error(waywiser::ErrorKind::unavailable, "it needs GPUs");
+#endif
+      packed(by_nccl_, PackedLayer::By::nccl, way);
+    });
     if (wanted == "none") ways_.push_back({wanted, {}, [] {}, [] {}, {}});
   }
 
@@ -122,7 +128,9 @@ class MoeProgram {
       throw waywiser::Error(waywiser::ErrorKind::corrupt, "the result of " + way.name + " is wrong");
     if (round >= 0) way.seconds.push_back(seconds);
   }
-  static double now() { return waywiser::now_seconds(); }
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
 
   // There and back, of the rank that gives most.
   double bytes() { return 2 * static_cast<double>(rows_to_others(layer_, routes_) * layer_.hidden) * sizeof(Bfloat16); }
