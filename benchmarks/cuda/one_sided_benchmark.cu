@@ -3,7 +3,8 @@
 // in a first run, after the last one in the samples. One JSON object on standard output, a table on standard error.
 //
 // One way: half a round of a ping-pong. Where several blocks put by `put_with_signal`, each adds to one signal, and
-// every block of the other rank waits for all of them; by `put_packets` each block waits for its own part.
+// every block of the other rank waits for all of them; by `put_packets` each block, warp or thread that makes the call
+// waits for its own part alone.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -73,7 +74,7 @@ __device__ void note(const Ranks& ranks, std::uint64_t* times) {
 }
 
 // The first round is not timed: the kernel of the other rank may not have begun.
-template <Form form>
+template <Form form, Scope scope>
 __global__ void __launch_bounds__(most_threads)
     ping_pong(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
   CudaHeapBlock block;
@@ -83,20 +84,27 @@ __global__ void __launch_bounds__(most_threads)
   auto* signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
   auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
   auto* packets = ranks.at<block::LlPacket>(packets_at);
+  constexpr unsigned threads = scope == Scope::thread ? 1 : 32;
+  const unsigned units = scope == Scope::block ? 1 : blockDim.x / threads;
   const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
+  const unsigned unit = scope == Scope::block ? 0 : threadIdx.x / threads;
+  const std::uint64_t mine = begin + (end - begin) * unit / units;
+  const std::uint64_t count = begin + (end - begin) * (unit + 1) / units - mine;
   const auto put = [&](std::uint64_t round) {
     if constexpr (form == Form::packets)
-      put_packets<Scope::block>(ranks, packets + begin, given + begin, end - begin, round, other);
+      put_packets<scope>(ranks, packets + mine, given + mine, count, round, other);
     else
-      ranks.put_with_signal<Scope::block>(taken + begin, given + begin, end - begin, signal, gridDim.x == 1 ? round : 1,
-                                          gridDim.x == 1 ? SignalOp::set : SignalOp::add, other);
+      ranks.put_with_signal<scope>(taken + mine, given + mine, count, signal, gridDim.x == 1 ? round : 1,
+                                   gridDim.x == 1 ? SignalOp::set : SignalOp::add, other);
   };
   const auto wait = [&](std::uint64_t round) {
     if constexpr (form == Form::packets)
-      wait_packets<Scope::block>(ranks, taken + begin, packets + begin, end - begin, round, other);
+      wait_packets<scope>(ranks, taken + mine, packets + mine, count, round, other);
     else
-      ranks.wait_until<Scope::block>(signal, Comparison::ge, round * gridDim.x, other);
-    if (task.each_round) compare(times, taken, begin, end, other, round);
+      ranks.wait_until<scope>(signal, Comparison::ge, round * gridDim.x, other);
+    if (!task.each_round) return;
+    __syncthreads();
+    compare(times, taken, begin, end, other, round);
   };
   const std::uint64_t last = task.first + task.rounds;
   fill(given, begin, end, ranks.rank(), last);
@@ -215,12 +223,20 @@ class Bench {
 
   Json run() {
     if (group_.rank() == 0)
-      std::fprintf(stderr, "%-10s %10s  %-16s %6s %7s %9s %9s\n", "", "bytes", "form", "blocks", "threads", "median",
-                   "spread");
+      std::fprintf(stderr, "%-10s %10s  %-16s %-6s %6s %7s %9s %9s\n", "", "bytes", "form", "scope", "blocks",
+                   "threads", "median", "spread");
+    one_way<Scope::thread>(8, 1, 1);
+    one_way<Scope::warp>(8, 1, 32);
     for (const unsigned threads : {32u, 256u, 1024u}) one_way(8, 1, threads);
+    one_way<Scope::warp>(1 << 10, 1, 32);
+    packets_one_way<Scope::warp>(1 << 10, 1, 128);
     for (const unsigned threads : {32u, 128u, 512u}) one_way(1 << 10, 1, threads);
     for (const unsigned threads : {256u, 512u, 1024u}) one_way(8 << 10, 1, threads);
-    one_way(8 << 10, 4, 256);
+    for (const unsigned blocks : {4u, 8u, 16u}) one_way(8 << 10, blocks, 256);
+    for (const unsigned blocks : {8u, 16u}) {
+      one_way(8 << 10, blocks, 128);
+      packets_one_way<Scope::warp>(8 << 10, blocks, 128);
+    }
     one_way(64 << 10, 1, 1024);
     for (const unsigned blocks : {4u, 8u, 16u, 32u}) one_way(64 << 10, blocks, 512);
     for (const unsigned blocks : {16u, 32u, 64u, blocks_}) one_way(1 << 20, blocks, 512);
@@ -236,16 +252,23 @@ class Bench {
   bool verified() const { return verified_; }
 
  private:
+  // A scope of a block, or a single unit of another scope.
+  template <Scope scope = Scope::block>
   void one_way(Bytes bytes, unsigned blocks, unsigned threads) {
-    const std::uint64_t rounds = bytes < (1 << 20) ? 500 : 200;
-    measure("one way", bytes, "put_with_signal", blocks, threads, ping_pong<Form::put>, rounds, 0.5);
-    if (bytes <= most_packed)
-      measure("one way", bytes, "put_packets", blocks, threads, ping_pong<Form::packets>, rounds, 0.5);
+    measure("one way", bytes, "put_with_signal", blocks, threads, ping_pong<Form::put, scope>, rounds_of(bytes), 0.5,
+            scope);
+    if (bytes <= most_packed) packets_one_way<scope>(bytes, blocks, threads);
   }
+  template <Scope scope>
+  void packets_one_way(Bytes bytes, unsigned blocks, unsigned threads) {
+    measure("one way", bytes, "put_packets", blocks, threads, ping_pong<Form::packets, scope>, rounds_of(bytes), 0.5,
+            scope);
+  }
+  static std::uint64_t rounds_of(Bytes bytes) { return bytes < (1 << 20) ? 500 : 200; }
 
   // Kernels whose rounds continue from launch to launch.
   void measure(const char* name, Bytes bytes, const char* form, unsigned blocks, unsigned threads, Kernel kernel,
-               std::uint64_t rounds, double part_of_round) {
+               std::uint64_t rounds, double part_of_round, Scope scope = Scope::block) {
     const bool packets = std::strcmp(form, "put_packets") == 0;
     Task task = new_task(bytes);
     std::uint64_t next = 1;
@@ -261,7 +284,7 @@ class Bench {
       const double ns = duration(blocks);
       if (sample >= 0) samples.push_back(ns / 1000 / static_cast<double>(rounds) * part_of_round);
     }
-    add(name, bytes, form, blocks, threads, samples, "us");
+    add(name, bytes, form, blocks, threads, samples, "us", scope);
   }
 
   void bandwidth(unsigned blocks, unsigned threads) {
@@ -312,7 +335,8 @@ class Bench {
   }
   // The figures of rank 0.
   void add(const char* name, Bytes bytes, const char* form, unsigned blocks, unsigned threads,
-           std::vector<double> samples, const char* unit) {
+           std::vector<double> samples, const char* unit, Scope scope = Scope::block) {
+    const char* by = scope == Scope::thread ? "thread" : scope == Scope::warp ? "warp" : "block";
     const auto wrong = static_cast<double>(times_.wrong);
     double all = 0;
     group_.all_reduce(std::span<const double>(&wrong, 1), std::span(&all, 1), ReduceOp::sum);
@@ -324,6 +348,7 @@ class Bench {
     rows_.push_back({{"name", name},
                      {"bytes", bytes},
                      {"form", form},
+                     {"scope", by},
                      {"blocks", blocks},
                      {"threads", threads},
                      {"median", median},
@@ -331,8 +356,8 @@ class Bench {
                      {"unit", unit},
                      {"verified", right}});
     if (group_.rank() == 0)
-      std::fprintf(stderr, "%-10s %10llu  %-16s %6u %7u %9.3f %9.3f %s%s\n", name,
-                   static_cast<unsigned long long>(bytes), form, blocks, threads, median, spread, unit,
+      std::fprintf(stderr, "%-10s %10llu  %-16s %-6s %6u %7u %9.3f %9.3f %s%s\n", name,
+                   static_cast<unsigned long long>(bytes), form, by, blocks, threads, median, spread, unit,
                    right ? "" : "  WRONG");
   }
 

@@ -47,14 +47,14 @@ class Heap:
     place at all of them.
 
     All ranks make it together, with one `name` (1 to 63 characters), all in host memory, or each on its GPU `gpu`: at
-    most 8 ranks. Teams are made by all ranks too; all else is local. It keeps its group. It must live until all ranks
+    most 64 ranks. Teams are made by all ranks too; all else is local. It keeps its group. It must live until all ranks
     have finished their accesses: a barrier tells when.
 
     The calls of communication take `stream=`, a stream of the heap's GPU: then they are only enqueued, and can be
     captured in a graph. Without it they are over when they return.
 
     Raises as every call of a group; at all ranks InputError if names, sizes or kinds of places differ, UnavailableError
-    for more than 8 ranks, DeviceError if a rank has too little memory.
+    for more than 64 ranks, DeviceError if a rank has too little memory.
     """
 
     def __init__(self, group: Group, name: str, nbytes: int, *, gpu: int | None = None) -> None:
@@ -98,8 +98,8 @@ class Heap:
         return int(self._core.address(rank))
 
     def why_proxied(self, rank: int) -> str:
-        """Why this rank's stores do not reach the memory of another one; empty if they do. Accesses to such a rank
-        raise UnavailableError: no proxy carries them yet.
+        """Why this rank's stores do not reach the memory of another one, in one line; empty if they do. The progress
+        threads carry accesses to such a rank, which takes longer.
 
         Raises InputError for a rank that does not exist.
         """
@@ -117,8 +117,7 @@ class Heap:
         """Copies an array, which is where the heap is, into the memory of rank `to`. With `stream` the array must stay
         as it is until the stream has come so far. A signal to the same rank after it is seen after it.
 
-        Raises InputError for what lies outside and for an array in another place, UnavailableError with `why_proxied`,
-        DeviceError.
+        Raises InputError for what lies outside and for an array in another place; DeviceError.
         """
         before = stream_for(None, data) if stream is None else None
         self._core.put(data, to, offset, stream_for(stream), before)
@@ -172,18 +171,18 @@ class Heap:
 
     def check(self) -> None:
         """Raises DeadlineError if a wait of this rank in a stream has not ended in time, InputError after an access
-        outside the heap, UnavailableError after one that does not reach its rank.
+        outside the heap, TransferError if the group has failed.
         """
         self._core.check()
 
     def synchronize(self, stream: Stream = None) -> None:
-        """Waits until all enqueued work of the stream is done. Raises as check; DeviceError."""
+        """Waits until all enqueued work of the stream is done, and what the progress thread carries. Raises as check;
+        DeviceError.
+        """
         self._core.synchronize(stream_for(stream))
 
     def world(self) -> HeapTeam:
-        """The team of all ranks; all call it. Raises at all ranks UnavailableError if two ranks do not reach each
-        other, or with 64 teams.
-        """
+        """The team of all ranks; all call it. Raises at all ranks UnavailableError with 64 teams."""
         return HeapTeam(self._core.world())
 
     def split(self, color: int, key: int = 0) -> HeapTeam | None:

@@ -23,9 +23,11 @@ void run_body(Group& group, Place place, const std::string& name, std::uint64_t 
   Heap heap(group, name, place, one_sided::body_bytes);
   heap.set_deadline(deadline);
   const HeapTeam team = heap.world();
-  one_sided::BodyTerms more{team.terms(), turns};
+  one_sided::BodyTerms more{team.terms(), turns, turns < 100 ? 2u : 20u};
   Memory shared;
-  if (place.is_gpu()) {
+  bool all_reached = true;
+  for (int rank = 0; rank < group.size(); ++rank) all_reached = all_reached && heap.why_proxied(rank).empty();
+  if (place.is_gpu() && all_reached) {
     shared = platform->allocate(place, 4096, Allocation::gpu);
     std::memset(pinned.region().data, 0, 4096);
     stream->copy(shared.region(), pinned.region().slice(0, 4096));

@@ -21,6 +21,7 @@ struct Verdict {
 struct BodyTerms {
   TeamTerms team;           // all ranks
   std::uint64_t turns = 0;  // of a litmus test
+  std::uint64_t times = 0;  // of atomics of each thread
   // 4096 bytes of GPU memory by tickets: this rank's, which the left one has opened, and the right one's.
   std::byte *mine = nullptr, *theirs = nullptr;
 };
@@ -165,7 +166,7 @@ struct PutsAndGets {
         if (body.ranks.gpu().index_in(scope) == 0) {
           body.ranks.p(put + count, of(body.rank(), 99), right);
           body.need(body.ranks.g(given + 77, right), of(right, 77), unit);
-          body.need(body.ranks.pointer(given, right)[78], of(right, 78), unit);
+          if (const T* there = body.ranks.pointer(given, right)) body.need(there[78], of(right, 78), unit);
         }
     });
     body.barrier();
@@ -193,12 +194,11 @@ struct PutsAndGets {
 
 // All threads of all ranks work on the words of rank 0.
 struct Atomics {
-  static constexpr std::uint64_t times = 20;
-
   template <typename T, typename Gpu>
   WAYWISER_DEVICE static void sums(const BodyRanks<Gpu>& body, std::uint64_t offset) {
     T* word = body.template at<T>(offset);
     const auto& ranks = body.ranks;
+    const std::uint64_t times = body.terms.times;
     ranks.gpu().each_thread([&](unsigned) {
       for (std::uint64_t i = 0; i < times; ++i) {
         ranks.atomic_add(word, T{2}, 0);
@@ -217,6 +217,7 @@ struct Atomics {
   WAYWISER_DEVICE static void whole(const BodyRanks<Gpu>& body, std::uint64_t offset) {
     T* word = body.template at<T>(offset);
     const auto& ranks = body.ranks;
+    const std::uint64_t times = body.terms.times;
     ranks.gpu().each_thread([&](unsigned thread) {
       const T bit = static_cast<T>(T{1} << (thread % 30));
       for (std::uint64_t i = 0; i < times; ++i) {

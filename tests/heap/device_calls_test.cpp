@@ -1,30 +1,13 @@
 // Every device call, on hosts and virtual GPUs; cuda/device_calls_on_gpus_test.cu: the same on GPUs.
 #include <gtest/gtest.h>
 
-#include "tests/heap/body_run.hpp"
 #include "tests/heap/heap_ranks.hpp"
+#include "tests/heap/host_bodies.hpp"
 
 namespace waywiser {
 namespace {
 
 using namespace one_sided;
-
-template <typename Body>
-void run_on_host(const HeapTerms& terms, const BodyTerms& more) {
-  HostHeapBlock block(0, 1, body_threads_of_host);
-  const OneSided<HostHeapBlock> ranks(block, terms);
-  Body::run(BodyRanks<HostHeapBlock>{ranks, more});
-}
-
-template <typename Body>
-void launch_on_host(Stream& stream, const HeapTerms& terms, const BodyTerms& more) {
-  if (stream.place().is_gpu())
-    return stream.launch({1, 1, [=](const ThreadContext&) { run_on_host<Body>(terms, more); }, {}});
-  try {
-    run_on_host<Body>(terms, more);
-  } catch (const Trap&) {
-  }
-}
 
 struct NotOfRankOne {
   template <typename Gpu>

@@ -34,13 +34,17 @@ void run_kernel(const Group& group, const Heap& heap, const Body& body, unsigned
   heap.synchronize(*stream);
 }
 
-// Runs each rank with the place of its heap: once in host memory, once on virtual GPUs.
-inline std::string problems_of(int size, const std::function<void(Group&, Place)>& body, Seconds timeout = 20) {
+// Runs each rank with the place of its heap: once in host memory, once on virtual GPUs. `of_machine`: the ranks of each
+// machine; 0: one machine has all.
+inline std::string problems_of(int size, const std::function<void(Group&, Place)>& body, Seconds timeout = 20,
+                               int of_machine = 0) {
   std::string said;
   for (const bool on_gpus : {false, true}) {
     TestRanks ranks(size);
     ranks.timeout = timeout;
     ranks.virtual_gpus = on_gpus ? size : 0;
+    ranks.machines_apart = of_machine != 0;
+    if (of_machine != 0) ranks.ranks_of_machine = of_machine;
     const auto problems = ranks.in_processes([&](Group& group) {
       body(group, on_gpus ? gpu(group.rank()) : host(0));
       group.barrier();

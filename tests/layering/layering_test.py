@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo", "offload"},
-    "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
+    "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
 # What programs include: needs no headers of other libraries.
@@ -41,7 +41,10 @@ PUBLIC_HEADERS = [
     "heap/nvshmem/nvshmem_host.hpp",
     *(
         f"heap/device/{name}.hpp"
-        for name in ("terms", "reached_heap", "transfers", "one_sided", "packets", "team", "host_heap_block")
+        for name in (
+            *("terms", "proxy_ring", "reached_heap", "proxied_access", "transfers", "one_sided", "packets", "team"),
+            "host_heap_block",
+        )
     ),
     *(f"offload/{name}.hpp" for name in ("array_head", "connect", "launch", "remote_gpu", "remote_times")),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),

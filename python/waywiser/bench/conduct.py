@@ -11,7 +11,8 @@ from waywiser.bench.row import Figures, Row, figures_of, quantile
 from waywiser.bench.team import NotOffered, TeamError, Timed
 
 OURS = "waywiser"
-MODES = ("blocking", "stream", "graph")  # how calls are issued, as in src/waywiser/bench/bench_request.hpp
+# How calls are issued, as in src/waywiser/bench/bench_request.hpp; the last one: by a kernel.
+MODES, FROM_KERNEL = ("blocking", "stream", "graph"), "kernel"
 _SAMPLE = 30e-6  # seconds that a sample should take, so that the cost of reading the clock is negligible
 # The same if the sample ends with a wait for a stream; last in modes in which calls do not wait for each other.
 _GPU_SAMPLE, _ENQUEUED_SAMPLE = 300e-6, 1e-3
@@ -31,7 +32,7 @@ class Case:
     operation: Operation
     memory: str  # "host", "gpu", or "host>gpu": of the first and the second of a pair, or input and output
     bytes: int
-    mode: str = "blocking"  # of MODES
+    mode: str = "blocking"  # of MODES, or FROM_KERNEL
 
     def request(self, calls: int, samples: int, seed: int, compute: float = 0.0) -> str:
         """The request in the form of src/waywiser/bench/bench_request.hpp."""
@@ -123,6 +124,11 @@ class Conductor:
         until = time.monotonic() + budget
         contenders = {name: Contender(team) for name, team in self._teams.items()}
         for name in list(contenders):
+            if case.mode == FROM_KERNEL and name != OURS:
+                self._tell(name, "calls of kernels need a program that is compiled with its device library: not timed")
+                self._teams.pop(name).close()
+                del contenders[name]
+                continue
             there = self._guard(contenders, name, case, lambda one, own: one.plan(own, patience))
             if name == OURS and not there:
                 return None

@@ -24,6 +24,7 @@ class Operation:
     ways: int = 1
     sizes: tuple[int, int] = (SMALLEST, LARGEST)
     osu: str = ""
+    from_kernel: bool = False  # timed by kernels only
 
     @property
     def streams(self) -> bool:
@@ -55,6 +56,9 @@ OPERATIONS: dict[str, Operation] = {
         Operation("get", "One-sided get", "latency", osu="get_latency"),
         Operation("put_bandwidth", "One-sided puts", "bandwidth", osu="put_bw"),
         Operation("get_bandwidth", "One-sided gets", "bandwidth", osu="get_bw"),
+        Operation("signal", "Signal, until it is seen: half a ping-pong", "latency", halves=True, sizes=_NONE,
+                  from_kernel=True),
+        Operation("atomics", "Atomic fetch_add of a word of another rank", "latency", sizes=_NONE, from_kernel=True),
         Operation("barrier", "Barrier", "collective", sizes=_NONE, osu="barrier"),
         Operation("broadcast", "Broadcast", "collective", osu="bcast"),
         Operation("reduce", "Reduce: sum of float32", "collective", osu="reduce"),
@@ -79,8 +83,9 @@ _GROUPS = {
     "collectives": tuple(one.name for one in OPERATIONS.values() if one.collective),
     "messages": ("latency", "bandwidth", "bidirectional", "message_rate"),
     "one_sided": ("put", "get", "put_bandwidth", "get_bandwidth"),
-    "all": tuple(OPERATIONS),
+    "all": tuple(one.name for one in OPERATIONS.values() if not one.from_kernel),
 }
+FROM_KERNEL = ("put", "get", "signal", "atomics", "barrier")
 DEFAULT = ("latency", "bandwidth", "bidirectional", "all_reduce")
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from waywiser.bench.conduct import Case, Conductor
+from waywiser.bench.conduct import FROM_KERNEL, Case, Conductor
 from waywiser.bench.operations import Operation
 from waywiser.bench.row import Row
 from waywiser.bench.team import Timed
@@ -33,7 +33,7 @@ class Wanted:
             for operation in self.operations
             if operation.shape != "startup"
             for memory in (self.memory if operation.sized else self.memory[:1])
-            for mode in (("blocking",) if "host" in memory else self.modes)
+            for mode in (("blocking",) if "host" in memory and FROM_KERNEL not in self.modes else self.modes)
             for size in self._sizes(operation)
         ]
 

@@ -9,6 +9,7 @@ from waywiser.bench.row import Figures, Row
 
 _FIRST, _WIDTH = 10, 18
 _HOW = {"blocking": "", "stream": ", enqueued on a stream", "graph": ", replayed in a CUDA graph"}
+_HOW["kernel"] = ", called by a kernel"
 Column = tuple[str, Callable[[Row, Figures], str]]
 
 

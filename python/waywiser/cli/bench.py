@@ -40,6 +40,9 @@ def bench(
     mode: Annotated[
         str, typer.Option(metavar="LIST", help="Calls on GPU memory: one or more of blocking,stream,graph.")
     ] = "blocking",
+    source: Annotated[
+        str, typer.Option("--from", metavar="host|kernel", help="Who makes the calls: kernels have put, get, signal.")
+    ] = "host",
     sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
     against: Annotated[str, typer.Option(metavar="LIST", help=f"Some of {','.join(_PEERS)}.")] = "",
     budget: Annotated[float | None, typer.Option(min=0.1, max=86400.0, metavar="SECONDS", help="Total time.")] = None,
@@ -70,9 +73,10 @@ def bench(
 
     Compared libraries take turns within the same run. Columns are those of the OSU Micro-Benchmarks.
     """
+    from waywiser.bench.conduct import FROM_KERNEL as KERNEL
     from waywiser.bench.conduct import MODES
     from waywiser.bench.operations import DEFAULT as USUAL
-    from waywiser.bench.operations import operations_named
+    from waywiser.bench.operations import FROM_KERNEL, operations_named
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
     from waywiser.cli.bench_alone import Form, coalescing, offload, only_alone
@@ -92,10 +96,16 @@ def bench(
         raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `offload`")
     if remote or key is not None or times or road or data_plain:
         raise InputError("--remote, --key, --times, --road and --data-plain are for `waywiser bench offload`")
-    operations = operations_named(what or list(USUAL))
-    places = _places(memory or ("host" if machine is None else "gpu"))
-    modes = among(words_in(mode), MODES, "--mode")
-    if modes != ["blocking"] and (machine is not None or all("host" in place for place in places)):
+    by_kernel = _by_kernel(source, mode, machine)
+    operations = operations_named(what or list(FROM_KERNEL if by_kernel else USUAL))
+    for one in operations:
+        if by_kernel and one.name not in FROM_KERNEL:
+            raise InputError(f"--from kernel: {one.name} is not one of {', '.join(FROM_KERNEL)}")
+        if one.from_kernel and not by_kernel:
+            raise InputError(f"{one.name}: only kernels make it: write --from kernel")
+    places = _places(memory or ("host" if machine is None and not by_kernel else "gpu"))
+    modes = [KERNEL] if by_kernel else among(words_in(mode), MODES, "--mode")
+    if not by_kernel and modes != ["blocking"] and (machine is not None or all("host" in place for place in places)):
         raise InputError(
             f"--mode {mode}: only calls on GPU memory can be enqueued: write --memory gpu, without --machine"
         )
@@ -104,7 +114,7 @@ def bench(
     form = JSON if as_json else CSV if as_csv else TABLE
     if backend not in BACKENDS or bind not in ("default", "none"):
         raise InputError(f"write --backend {'|'.join(BACKENDS)}, --bind default or none")
-    peers = among(words_in(against), _PEERS, "--against") if against else []
+    peers = among(words_in(against), ("nvshmem",) if by_kernel else _PEERS, "--against") if against else []
     told = sizes_in(sizes) if sizes else []
     usual = 2.0 * len(operations) * len(places) * len(modes) + 8.0
     wanted = Wanted(operations, places, told, ranks or 2, budget or usual, modes)
@@ -114,6 +124,14 @@ def bench(
         _as_rank(wanted, backend, peers, full, form)
     else:
         _with_own_ranks(wanted, backend, bind == "default", output, peers, full, form)
+
+
+def _by_kernel(source: str, mode: str, machine: str | None) -> bool:
+    if source not in ("host", "kernel"):
+        raise InputError(f"--from {source!r}: write host or kernel")
+    if source == "kernel" and (mode != "blocking" or machine is not None):
+        raise InputError("--from kernel: a kernel makes the calls: leave out --mode and --machine")
+    return source == "kernel"
 
 
 def _places(text: str) -> list[str]:

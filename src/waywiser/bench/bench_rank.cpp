@@ -34,6 +34,7 @@ std::string case_of(const BenchRequest& request) {
 std::unique_ptr<Exercise> make_exercise(const Bench& bench, const BenchRequest& request) {
   if ((request.input != "host" || request.output != "host") && bench.platform.gpu_count() == 0)
     throw Error(ErrorKind::unavailable, "no GPU here: --backend virtual_gpu takes virtual ones");
+  if (auto made = make_kernel_exercise(bench, request)) return made;
   if (auto made = make_message_exercise(bench, request)) return made;
   if (auto made = make_one_sided_exercise(bench, request)) return made;
   if (auto made = make_collective_exercise(bench, request)) return made;

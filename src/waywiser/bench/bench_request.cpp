@@ -44,7 +44,8 @@ class Words {
     if (text == "blocking") return CallMode::blocking;
     if (text == "stream") return CallMode::stream;
     if (text == "graph") return CallMode::graph;
-    refuse("mode is none of blocking, stream, graph");
+    if (text == "kernel") return CallMode::kernel;
+    refuse("mode is none of blocking, stream, graph, kernel");
   }
 
  private:

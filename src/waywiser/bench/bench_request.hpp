@@ -12,7 +12,8 @@ namespace waywiser {
 enum class CallMode : std::uint8_t {
   blocking,  // each is complete before the next one
   stream,    // enqueued one after the other; the last one's end ends the sample
-  graph      // captured in a CUDA graph, at most most_calls_in_graph in one, and replayed
+  graph,     // captured in a CUDA graph, at most most_calls_in_graph in one, and replayed
+  kernel     // made by a kernel, all of a sample by one; on host memory, by a thread
 };
 inline constexpr int most_calls_in_graph = 50;
 

@@ -7,7 +7,7 @@
 namespace waywiser {
 
 Exercise::Exercise(const Bench& bench, const BenchRequest& request) : group_(bench.group), request_(request) {
-  if (request.mode == CallMode::blocking) return;
+  if (request.mode == CallMode::blocking || request.mode == CallMode::kernel) return;
   if (request.input == "host" || request.output == "host")
     throw Error(ErrorKind::unavailable, "calls are enqueued only if both arrays are in GPU memory");
   stream_ = bench.platform.open_stream(bench.place("gpu"));

@@ -59,6 +59,8 @@ class Exercise {
 
 // All ranks make it at the same time. Throws invalid_input for an unknown operation.
 std::unique_ptr<Exercise> make_exercise(const Bench& bench, const BenchRequest& request);
+// nullptr: the calls are not those of kernels.
+std::unique_ptr<Exercise> make_kernel_exercise(const Bench& bench, const BenchRequest& request);
 // nullptr: the operation is not one of them.
 std::unique_ptr<Exercise> make_message_exercise(const Bench& bench, const BenchRequest& request);
 std::unique_ptr<Exercise> make_one_sided_exercise(const Bench& bench, const BenchRequest& request);

@@ -181,6 +181,8 @@ bool authenticated(const Group& group) {
          std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
 }
 
+const std::shared_ptr<HostCollectives>& hosts_of(const Group& group) { return group.state_->hosts; }
+
 void Group::set_algorithm(std::string_view name) {
   state_->hosts->set_algorithm(name);
   state_->gpus.set_algorithm(name);

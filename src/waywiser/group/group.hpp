@@ -13,6 +13,7 @@
 
 namespace waywiser {
 
+class HostCollectives;
 class Platform;
 struct Envelope;
 struct JoinOptions;
@@ -129,6 +130,7 @@ class [[gnu::visibility("default")]] Group {
   explicit Group(std::shared_ptr<State> state);
   friend class Prepared;
   friend bool authenticated(const Group& group);
+  friend const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
 
   std::shared_ptr<State> state_;  // shared with prepared operations
 };

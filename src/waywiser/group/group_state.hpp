@@ -25,4 +25,7 @@ struct [[gnu::visibility("hidden")]] Group::State {
   GpuCalls gpus;
 };
 
+// For what is built on groups: messages of its own, between the ranks of a group of its own.
+const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
+
 }  // namespace waywiser

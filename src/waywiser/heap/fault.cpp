@@ -37,6 +37,12 @@ std::optional<Error> Heap::State::fault() const {
     case FaultReason::not_reached:
       return Error(ErrorKind::unavailable,
                    me + access + ", which stores do not reach: " + why_proxied[static_cast<std::size_t>(peer)]);
+    case FaultReason::proxy_late:
+      return Error(ErrorKind::timeout, me + access + ", which the proxy has not carried out within " +
+                                           format_seconds(deadline) +
+                                           ": stores do not reach it: " + why_proxied[static_cast<std::size_t>(peer)]);
+    case FaultReason::stopped:
+      return Error(ErrorKind::io, me + "a kernel was stopped: " + (proxy ? proxy->failure() : "the group has failed"));
     case FaultReason::no_rank: break;
   }
   return Error(ErrorKind::invalid_input,

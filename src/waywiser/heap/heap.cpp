@@ -73,9 +73,11 @@ void Heap::synchronize(Stream& stream) const {
     stream.synchronize(Deadline::in(state_->group.timeout() + state_->deadline));
   } catch (const Error&) {
     check();
+    if (state_->proxy) state_->proxy->stop();  // the kernel must not outlive the heap
     throw;
   }
   check();
+  if (state_->proxy) state_->proxy->complete();
 }
 
 }  // namespace waywiser

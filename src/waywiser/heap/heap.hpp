@@ -30,7 +30,7 @@ class HeapTeam;
 class [[gnu::visibility("default")]] Heap {
  public:
   // Collective: `bytes` of zeros at each rank, all in host memory or all on GPUs. Throws at all ranks: invalid_input if
-  // names, sizes or kinds of places differ; unavailable for more than 8 ranks; what one rank's allocation throws.
+  // names, sizes or kinds of places differ; unavailable for more than 64 ranks; what one rank's allocation throws.
   Heap(Group& group, const std::string& name, Place place, Bytes bytes);
   Heap(Heap&& other) noexcept;
   Heap& operator=(Heap&& other) noexcept;
@@ -41,8 +41,8 @@ class [[gnu::visibility("default")]] Heap {
   Region local() const noexcept;
   // The memory of a rank, as kernels and copies of this one reach it. Throws unavailable with why_proxied.
   Region peer(int rank) const;
-  // Why stores of this rank do not reach the memory of another one; empty if they do. Such accesses stop the kernel: no
-  // proxy carries them yet.
+  // Why stores of this rank do not reach the memory of another one; empty if they do. The hosts carry such accesses,
+  // as messages of the group, in the turns of its progress thread.
   std::string why_proxied(int rank) const;
 
   // A ticket of GPU memory that is already there, whoever allocated it. Throws unavailable or device.
@@ -56,15 +56,16 @@ class [[gnu::visibility("default")]] Heap {
   one_sided::HeapTerms terms() const;
   // The limit of each wait in later kernels; at first the group's timeout.
   void set_deadline(Seconds deadline);
-  // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap,
-  // unavailable for one that does not reach its rank.
+  // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap, io
+  // if the group has failed.
   void check() const;
-  // Waits for the stream, at most for the group's timeout and the deadline of a wait. Throws the same first.
+  // Waits for the stream, at most for the group's timeout and the deadline of a wait, and for what the hosts carry.
+  // Throws the same first.
   void synchronize(Stream& stream) const;
 
   // Calls of the host, in the order of a stream of the heap's GPU, which may be captured; on the stream of a host they
-  // are over when they return. Throw invalid_input for what is outside, unavailable with why_proxied. `data` may be
-  // reused when the stream has come so far; a signal after it is seen after it.
+  // are over when they return. Throw invalid_input for what is outside. `data` may be reused when the stream has come
+  // so far; a signal after it is seen after it.
   void put(Stream& stream, ConstRegion data, int to, Bytes offset) const;
   void get(Stream& stream, Region data, int from, Bytes offset) const;
   void signal(Stream& stream, int to, Bytes offset, std::uint64_t value,
@@ -86,7 +87,7 @@ class [[gnu::visibility("default")]] Heap {
               one_sided::TeamOp op) const;
 
   // Teams; ranks in order of key, then rank. A color below 0 gives no team. Collective over the group. Throws
-  // unavailable at all ranks if members do not reach each other, or with 64 teams.
+  // unavailable at all ranks with 64 teams.
   std::optional<HeapTeam> split(int color, int key = 0);
   // Ranks start, start + stride, ...; `size` of them. Throws invalid_input, at all ranks if all gave the same.
   std::optional<HeapTeam> split_strided(int start, int stride, int size);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/kernels/clear.hpp"
 
 namespace waywiser {
@@ -33,7 +32,7 @@ Bytes rounded(Bytes bytes) {
 void check_alike(std::vector<HeapOffer>& all) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     HeapOffer& each = all[rank];
-    each.name.back() = each.host.back() = each.machine.back() = each.why_not.back() = each.memory.gpu.back() = '\0';
+    each.name.back() = each.why_not.back() = each.memory.gpu.back() = '\0';
     if (each.why_not[0] != '\0') throw Error(each.kind, "rank " + std::to_string(rank) + ": " + each.why_not.data());
   }
   const auto described = [](const HeapOffer& offer) {
@@ -58,21 +57,50 @@ Heap::State::State(Group& of, const std::string& its_name, Place where, Bytes si
   const HeapOffer mine = make_part();
   std::vector<HeapOffer> all = heap_gather(group, mine);
   check_alike(all);
-  std::uint32_t reaches = 0;
+  std::uint64_t not_reached = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     opened.emplace_back();
     why_proxied.emplace_back();
     if (static_cast<int>(rank) != group.rank()) {
-      why_proxied.back() = why_not_reached(mine, all[rank]);
+      why_proxied.back() = why_not_reached(static_cast<int>(rank), all[rank]);
       if (why_proxied.back().empty()) try {
           opened.back() = open(all[rank].memory);
         } catch (const Error& error) {
           why_proxied.back() = error.what();
         }
     }
-    if (why_proxied.back().empty()) reaches |= 1u << rank;
+    if (!why_proxied.back().empty()) not_reached |= std::uint64_t{1} << rank;
   }
-  reached = heap_gather(group, reaches);
+  make_proxy(heap_gather(group, not_reached));
+}
+
+Heap::State::~State() {
+  if (proxy) proxy->end();
+}
+
+// All ranks make one if any needs it: fences and teams are the same everywhere.
+void Heap::State::make_proxy(const std::vector<std::uint64_t>& not_reached) {
+  if (std::ranges::all_of(not_reached, [](std::uint64_t ranks) { return ranks == 0; })) return;
+  const auto me = static_cast<unsigned>(group.rank());
+  std::vector<int> peers;
+  for (unsigned rank = 0; rank < not_reached.size(); ++rank)
+    if (((not_reached[me] >> rank | not_reached[rank] >> me) & 1) != 0) peers.push_back(static_cast<int>(rank));
+  of_proxy = group.split(0);
+  HeapOffer mine;
+  try {
+    proxy = std::make_shared<HeapProxy>(*of_proxy, platform, own.region(), peers);
+    HeapProxy::start(proxy);
+  } catch (const Error& error) {
+    mine.kind = error.kind();
+    write_text(mine.why_not, error.what());
+  }
+  try {
+    std::vector<HeapOffer> all = heap_gather(group, mine);
+    check_alike(all);
+  } catch (const Error&) {
+    if (proxy) proxy->end();
+    throw;
+  }
 }
 
 HeapOffer Heap::State::make_part() {
@@ -80,19 +108,17 @@ HeapOffer Heap::State::make_part() {
   mine.bytes = bytes;
   mine.on_gpu = place.is_gpu();
   write_text(mine.name, name);
-  write_text(mine.machine, machine_id());
-  write_text(mine.host, host_name());
   try {
     if (name.empty() || name.size() >= mine.name.size())
       throw Error(ErrorKind::invalid_input, "heap: a name has 1 to 63 characters");
     if (bytes == 0 || bytes > largest)
       throw Error(ErrorKind::invalid_input, "heap '" + name + "': " + std::to_string(bytes) + " bytes");
-    if (group.size() > static_cast<int>(block::max_ranks))
+    if (group.size() > static_cast<int>(one_sided::most_ranks))
       throw Error(ErrorKind::unavailable, "heap '" + name + "': kernels reach at most " +
-                                              std::to_string(block::max_ranks) + " ranks, not " +
+                                              std::to_string(one_sided::most_ranks) + " ranks, not " +
                                               std::to_string(group.size()));
     platform = platform_for(group, place);
-    own = platform->allocate(place, counters + most_teams * sizeof(TeamCounters),
+    own = platform->allocate(place, next_ticket() + sizeof(std::uint64_t),
                              mine.on_gpu ? Allocation::gpu : Allocation::shared);
     clear(own.region());
     const Place near = mine.on_gpu ? platform->nearest_host(place.index) : place;
@@ -112,9 +138,12 @@ HeapOffer Heap::State::make_part() {
   return mine;
 }
 
-std::string Heap::State::why_not_reached(const HeapOffer& mine, const HeapOffer& theirs) const {
-  if (mine.machine != theirs.machine)
-    return "it is on another machine, " + std::string(theirs.host.data()) + ": stores of kernels do not reach that";
+std::string Heap::State::why_not_reached(int rank, const HeapOffer& theirs) const {
+  const HostCollectives& hosts = *hosts_of(group);
+  const auto in_job = static_cast<int>(hosts.members().peer(rank));
+  if (!hosts.session().same_machine(in_job))
+    return "it is on another machine, " + hosts.session().introduction(in_job).host +
+           ": stores of kernels do not reach that";
   if (!place.is_gpu()) return {};
   const auto gpu = platform->find_gpu(theirs.memory.identity());
   if (!gpu || *gpu == place) return {};
@@ -151,6 +180,10 @@ one_sided::HeapTerms Heap::State::terms(const Stream* stream) const {
   terms.rank = group.rank();
   terms.size = group.size();
   terms.notice = reinterpret_cast<one_sided::FaultNotice*>(reach(notice.region()));
+  if (proxy) {
+    terms.ring = proxy->ring(stream);
+    terms.tickets = reinterpret_cast<std::uint64_t*>(reach(own.region()) + next_ticket());
+  }
   for (std::size_t rank = 0; rank < opened.size(); ++rank) {
     const Memory& memory = static_cast<int>(rank) == terms.rank ? own : opened[rank];
     if (memory) terms.ranks[rank] = reach(memory.region());

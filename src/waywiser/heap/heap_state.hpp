@@ -8,6 +8,7 @@
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/heap/heap.hpp"
+#include "waywiser/heap/proxy/heap_proxy.hpp"
 
 namespace waywiser {
 
@@ -16,8 +17,7 @@ struct HeapOffer {
   SharedRegion memory;
   Bytes bytes = 0;
   bool on_gpu = false;
-  std::array<char, 64> name{}, host{};
-  std::array<char, 128> machine{};
+  std::array<char, 64> name{};
   ErrorKind kind = ErrorKind::unavailable;
   std::array<char, 256> why_not{};
 };
@@ -30,12 +30,15 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   State(Group& group, const std::string& name, Place place, Bytes bytes);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+  ~State();
 
   void check_rank(int rank) const;
   // Memory of another rank for this one's kernels. Throws unavailable or device.
   Memory open(const SharedRegion& shared) const;
   one_sided::HeapTerms terms(const Stream* stream) const;
   std::optional<Error> fault() const;
+  // The offset of the next ticket of the proxy's ring.
+  Bytes next_ticket() const noexcept { return counters + most_teams * sizeof(one_sided::TeamCounters); }
   // Zeros in this rank's memory.
   void clear(Region region) const;
 
@@ -50,14 +53,17 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   MemoryHandle exported;                 // of host memory: others open it by this
   std::vector<Memory> opened;            // by rank
   std::vector<std::string> why_proxied;  // by rank
-  std::vector<std::uint32_t> reached;    // by rank: bits of the ranks that it reaches
+  std::optional<Group> of_proxy;         // its messages are of this group
+  std::shared_ptr<HeapProxy> proxy;      // nullptr: all ranks reach all
   std::vector<Memory> tickets;           // opened
   std::uint64_t teams = 0;               // bits of slots in use at this rank
 
  private:
   HeapOffer make_part();
+  // By rank: bits of the ranks that its stores do not reach.
+  void make_proxy(const std::vector<std::uint64_t>& not_reached);
   std::vector<HeapOffer> offers_of_all(const HeapOffer& mine) const;
-  std::string why_not_reached(const HeapOffer& mine, const HeapOffer& theirs) const;
+  std::string why_not_reached(int rank, const HeapOffer& theirs) const;
 };
 
 // Equal bytes of each rank, by rank. Collective.

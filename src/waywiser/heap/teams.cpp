@@ -11,22 +11,12 @@ struct TeamChoice {
   std::uint64_t in_use = 0;
 };
 
-// Throws unless all members of each team reach each other.
-void check_reach(const std::vector<TeamChoice>& choices, const std::vector<std::uint32_t>& reached) {
-  for (std::size_t one = 0; one < choices.size(); ++one)
-    for (std::size_t other = 0; other < choices.size(); ++other)
-      if (choices[one].color >= 0 && choices[one].color == choices[other].color && (reached[one] >> other & 1) == 0)
-        throw Error(ErrorKind::unavailable, "a team needs ranks that reach each other, and stores of rank " +
-                                                std::to_string(one) + " do not reach rank " + std::to_string(other));
-}
-
 }  // namespace
 
 // The slot is free at all ranks: no kernel of theirs uses it, so no store into it is under way.
 std::optional<HeapTeam> Heap::split(int color, int key) {
   State& state = *state_;
   const std::vector<TeamChoice> choices = heap_gather(state.group, TeamChoice{color, key, state.teams});
-  check_reach(choices, state.reached);
   std::uint64_t in_use = 0;
   for (const TeamChoice& each : choices) in_use |= each.in_use;
   const auto slot = static_cast<unsigned>(std::countr_one(in_use));

@@ -43,6 +43,21 @@ TEST(HeapOnCudaGpus, DeviceCallsAndLitmusTests) {
             no_problems);
 }
 
+// As on two machines: the progress threads carry every access.
+TEST(HeapOnCudaGpus, DeviceCallsAndLitmusTestsByTheProxy) {
+  if (cuda_devices_here() < 2) GTEST_SKIP() << why_two;
+  TestRanks ranks(2);
+  ranks.cuda_gpus = true;
+  ranks.machines_apart = true;
+  ranks.timeout = 60;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    each_body([&](const char* name, auto body) {
+      run_body(group, gpu(group.rank()), name, 200, 20, launch_on_gpu<decltype(body)>);
+    });
+  }),
+            no_problems);
+}
+
 TEST(HeapOnCudaGpus, AWaitThatNobodyEndsIsAnErrorWithRankSignalAndValue) {
   if (cuda_devices_here() < 2) GTEST_SKIP() << why_two;
   TestRanks ranks(2);

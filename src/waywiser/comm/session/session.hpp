@@ -140,6 +140,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (operation.under_way && !operation.needs_turns() && advance(operation)) operation.under_way = false;
     return operation.under_way;
   }
+  // An operation that goes on has moved: the progress thread looks again soon. Within advance().
+  void note_moved() noexcept { moved_ = true; }
   // For an operation that waits outside any call: the root compares it with what the other ranks wait in.
   void tell_waiting(const Call& call) { lifeline_->tell_waiting(call); }
   // Fails the group: all ranks hear of it.
@@ -255,7 +257,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
   std::unique_ptr<ProgressThread> progress_thread_;    // nullptr: there is none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
-  bool locks_ = false, thread_runs_ = false;
+  bool locks_ = false, thread_runs_ = false, moved_ = false;
   int depth_ = 0;  // nesting depth of calls
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;

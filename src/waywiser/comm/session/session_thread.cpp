@@ -1,6 +1,8 @@
 // The parts of Session that run outside the program's calls.
 #include <sched.h>
 
+#include <utility>
+
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
@@ -42,7 +44,7 @@ ProgressThread::Found Session::turn_of_thread() noexcept {
   }
   const std::size_t left = under_way_.size() + by_themselves_.size();
   if (left == 0) return Found::nothing;
-  return left < before ? Found::moved : Found::waits;
+  return std::exchange(moved_, false) || left < before ? Found::moved : Found::waits;
 }
 
 void Session::settle(const Event& event, Deadline deadline) {

@@ -28,6 +28,16 @@ class CudaHeapBlock : public block::CudaBlock {
     if (scope == Scope::warp) __syncwarp();
     if (scope == Scope::block) __syncthreads();
   }
+  __device__ std::uint64_t of_first(Scope scope, std::uint64_t value) const {
+    if (scope == Scope::warp) return __shfl_sync(~0u, value, 0);
+    if (scope == Scope::thread) return value;
+    __shared__ std::uint64_t shared;
+    if (threadIdx.x == 0) shared = value;
+    __syncthreads();
+    const std::uint64_t first = shared;
+    __syncthreads();
+    return first;
+  }
 
   __device__ void give(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
     copy(index_in(scope), count_of(scope), to, from, bytes);

@@ -24,6 +24,11 @@ class HostHeapBlock : public block::HostBlock {
   unsigned index_in(Scope) const { return 0; }
   unsigned count_of(Scope) const { return 1; }
   void join(Scope) const {}
+  // What the first thread of the scope has, for all of them.
+  template <typename Value>
+  Value of_first(Scope, Value value) const {
+    return value;
+  }
 
   // Copies by all threads of a scope: into the memory of a rank, out of it, and out of it at any time before quiet().
   void give(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }

@@ -25,11 +25,15 @@ class OneSided : public Transfers<Gpu> {
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_add(T* destination, std::type_identity_t<T> value, int rank) const {
+    if (this->is_proxied(rank)) return this->on_word(destination, WordOp::add, value, value, true, rank);
     return gpu().fetch_add(word(destination, rank), value);
   }
   template <typename T>
   WAYWISER_DEVICE void atomic_add(T* destination, std::type_identity_t<T> value, int rank) const {
-    atomic_fetch_add(destination, value, rank);
+    if (this->is_proxied(rank))
+      static_cast<void>(this->on_word(destination, WordOp::add, value, value, false, rank));
+    else
+      gpu().fetch_add(word(destination, rank), value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_inc(T* destination, int rank) const {
@@ -37,28 +41,33 @@ class OneSided : public Transfers<Gpu> {
   }
   template <typename T>
   WAYWISER_DEVICE void atomic_inc(T* destination, int rank) const {
-    atomic_fetch_add(destination, T{1}, rank);
+    atomic_add(destination, T{1}, rank);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_swap(T* destination, std::type_identity_t<T> value, int rank) const {
+    if (this->is_proxied(rank)) return on_whole(destination, WordOp::swap, value, value, rank);
     return gpu().exchange(whole(destination, rank), value);
   }
   // Writes `value` if the word is `expected`; returns the word before.
   template <typename T>
   WAYWISER_DEVICE T atomic_compare_swap(T* destination, std::type_identity_t<T> expected, std::type_identity_t<T> value,
                                         int rank) const {
+    if (this->is_proxied(rank)) return on_whole(destination, WordOp::compare_swap, value, expected, rank);
     return gpu().compare_exchange(whole(destination, rank), expected, value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_and(T* destination, std::type_identity_t<T> value, int rank) const {
+    if (this->is_proxied(rank)) return on_whole(destination, WordOp::bit_and, value, value, rank);
     return gpu().fetch_and(whole(destination, rank), value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_or(T* destination, std::type_identity_t<T> value, int rank) const {
+    if (this->is_proxied(rank)) return on_whole(destination, WordOp::bit_or, value, value, rank);
     return gpu().fetch_or(whole(destination, rank), value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_xor(T* destination, std::type_identity_t<T> value, int rank) const {
+    if (this->is_proxied(rank)) return on_whole(destination, WordOp::bit_xor, value, value, rank);
     return gpu().fetch_xor(whole(destination, rank), value);
   }
 
@@ -140,6 +149,11 @@ class OneSided : public Transfers<Gpu> {
   WAYWISER_DEVICE T* whole(T* destination, int rank) const {
     static_assert(std::is_integral_v<T>, "this atomic takes whole numbers only");
     return word(destination, rank);
+  }
+  template <typename T>
+  WAYWISER_DEVICE T on_whole(T* destination, WordOp op, T value, T expected, int rank) const {
+    static_assert(std::is_integral_v<T>, "this atomic takes whole numbers only");
+    return this->on_word(destination, op, value, expected, true, rank);
   }
   template <typename T>
   WAYWISER_DEVICE T acquired(const T* word) const {

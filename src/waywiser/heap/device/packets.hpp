@@ -20,6 +20,18 @@ template <Scope scope = Scope::thread, typename Gpu, typename T>
 WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* packets, const T* source,
                                  std::uint64_t count, std::uint64_t number, int rank) {
   const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes);
+  if (ranks.is_proxied(rank)) {
+    ProxyRequest request;
+    request.rank = rank;
+    request.move = ProxyMove::packets;
+    request.offset = ranks.checked_offset(packets, all, rank);
+    request.count = bytes;
+    request.apart = sizeof(block::LlPacket) / sizeof(block::Word8);  // bytes at the other rank for each that is put
+    request.value = number;
+    if (bytes != 0)
+      put_by_proxy<scope>(ranks.gpu(), ranks.terms(), request, reinterpret_cast<const std::byte*>(source), 1);
+    return;
+  }
   block::LlPacket* to = ranks.place(packets, all, rank);
   Gpu& gpu = ranks.gpu();
   gpu.join(scope);

@@ -35,12 +35,24 @@ class ReachedHeap {
   template <typename T>
   WAYWISER_DEVICE T* place(T* symmetric, std::uint64_t count, int rank) const {
     if (rank == opened) return symmetric;
+    const std::uint64_t offset = checked_offset(symmetric, count, rank);
+    if (terms_.ranks[rank] == nullptr) stop(FaultReason::not_reached, rank, offset, count * sizeof(T));
+    return reinterpret_cast<T*>(terms_.ranks[rank] + offset);
+  }
+
+  // Whether the host carries accesses to a rank.
+  WAYWISER_DEVICE bool is_proxied(int rank) const {
+    return terms_.ring != nullptr && rank >= 0 && rank < terms_.size && terms_.ranks[rank] == nullptr;
+  }
+  WAYWISER_DEVICE bool has_proxy() const { return terms_.ring != nullptr; }
+  // Stops the kernel unless the elements lie in the heap.
+  template <typename T>
+  WAYWISER_DEVICE std::uint64_t checked_offset(T* symmetric, std::uint64_t count, int rank) const {
     const std::uint64_t offset = offset_of(symmetric);
     check_rank(rank);
     if (offset > terms_.bytes || count > (terms_.bytes - offset) / sizeof(T))
       stop(FaultReason::outside, rank, offset, count * sizeof(T));
-    if (terms_.ranks[rank] == nullptr) stop(FaultReason::not_reached, rank, offset, count * sizeof(T));
-    return reinterpret_cast<T*>(terms_.ranks[rank] + offset);
+    return offset;
   }
 
   // Polls look() until it says that a wait is over. At the deadline tell() returns what is to be told, and the kernel
@@ -53,6 +65,8 @@ class ReachedHeap {
       if (looks % Gpu::looks != 0) continue;
       const std::uint64_t now = gpu_.nanoseconds();
       if (start == 0) start = now;
+      if (terms_.ring != nullptr && gpu_.acquire(&terms_.ring->stopped) != 0)
+        stop(FaultReason::stopped, any_rank, 0, 0);
       if (now - start >= terms_.deadline_ns) tell();
     }
   }
@@ -67,7 +81,7 @@ class ReachedHeap {
     stop(FaultReason::late, from, offset_of(word), sizeof(Word));
   }
 
- private:
+ protected:
   template <typename T>
   WAYWISER_DEVICE std::uint64_t offset_of(const T* symmetric) const {
     return reinterpret_cast<std::uintptr_t>(symmetric) - reinterpret_cast<std::uintptr_t>(terms_.ranks[terms_.rank]);
@@ -87,6 +101,7 @@ class ReachedHeap {
     gpu_.trap();
   }
 
+ private:
   Gpu& gpu_;
   const HeapTerms& terms_;
 };

@@ -36,14 +36,16 @@ class Team {
 
   // Waits until all members have come. What the block of each has stored before, in its own memory, is visible to all.
   WAYWISER_DEVICE void sync() const {
-    meet([&](std::uint64_t* arrived, std::uint64_t arrival) { gpu_.release(arrived, arrival); });
+    meet([&](int member, std::uint64_t arrival) {
+      if (!heap_.is_proxied(member)) gpu_.release(&counters(member).arrived[terms_.rank], arrival);
+    });
   }
   // The same after quiet(): all earlier puts and gets of the members' blocks are complete. Whoever tells a member is
   // quiet for the whole block, which has joined it.
   WAYWISER_DEVICE void barrier() const {
-    meet([&](std::uint64_t* arrived, std::uint64_t arrival) {
-      gpu_.quiet();
-      gpu_.write(arrived, arrival);
+    meet([&](int member, std::uint64_t arrival) {
+      heap_.quiet();
+      if (!heap_.is_proxied(member)) gpu_.write(&counters(member).arrived[terms_.rank], arrival);
     });
   }
 
@@ -78,9 +80,9 @@ class Team {
   template <typename T>
   WAYWISER_DEVICE void reduce(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
     sync();
-    const auto share = [&](int rank) { return count * static_cast<std::uint64_t>(rank) / terms_.size; };
-    const std::uint64_t past = share(terms_.rank + 1);
-    for (std::uint64_t i = share(terms_.rank) + gpu_.index_in(scope); i < past; i += gpu_.count_of(scope)) {
+    if (heap_.has_proxy()) return reduce_in_turn(destination, source, count, how);
+    const std::uint64_t past = share(count, terms_.rank + 1);
+    for (std::uint64_t i = share(count, terms_.rank) + gpu_.index_in(scope); i < past; i += gpu_.count_of(scope)) {
       auto result = gpu_.widen(element(source + i, 0));
       for (int from = 1; from < terms_.size; ++from)
         result = combined(how, result, gpu_.widen(element(source + i, from)));
@@ -90,16 +92,27 @@ class Team {
   }
 
  private:
-  // tell() stores this rank's arrival at a member, after all that the block has done before.
+  // tell() stores this rank's arrival at a member that is reached, after all that the block has done before.
   template <typename Tell>
   WAYWISER_DEVICE void meet(Tell tell) const {
     TeamCounters& mine = counters(heap_.rank());
     gpu_.join(scope);
     const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
-    each_member([&](int member) { tell(&counters(terms_.members[member]).arrived[terms_.rank], arrival); });
+    each_member([&](int member) {
+      tell(terms_.members[member], arrival);
+      if (heap_.is_proxied(terms_.members[member])) tell_by_proxy(terms_.members[member], arrival);
+    });
     each_member([&](int member) { wait_for(mine, member, arrival); });
     gpu_.join(scope);  // all have read the number
     if (gpu_.index_in(scope) == 0) gpu_.write(&mine.arrivals, arrival);
+  }
+  WAYWISER_DEVICE void tell_by_proxy(int member, std::uint64_t arrival) const {
+    ProxyRequest request;
+    request.rank = member;
+    request.word = heap_.terms().counters + terms_.slot * sizeof(TeamCounters) + sizeof arrival * terms_.rank;
+    request.op = WordOp::set;
+    request.value = arrival;
+    word_by_proxy(gpu_, heap_.terms(), request);
   }
   // One member by each thread.
   template <typename Function>
@@ -107,6 +120,55 @@ class Team {
     for (unsigned member = gpu_.index_in(scope); member < static_cast<unsigned>(terms_.size);
          member += gpu_.count_of(scope))
       f(static_cast<int>(member));
+  }
+  // Where the part of reduce() that a member computes begins.
+  WAYWISER_DEVICE std::uint64_t share(std::uint64_t count, int rank) const {
+    return count * static_cast<std::uint64_t>(rank) / static_cast<std::uint64_t>(terms_.size);
+  }
+  // The same result where stores do not reach all members: each thread has a few elements at a time, for which the
+  // members' elements come one member after the other, in pieces from those that are far.
+  template <typename T>
+  WAYWISER_DEVICE WAYWISER_APART void reduce_in_turn(T* destination, const T* source, std::uint64_t count,
+                                                     TeamOp how) const {
+    constexpr std::uint64_t each = 8;
+    const std::uint64_t thread = gpu_.index_in(scope), threads = gpu_.count_of(scope);
+    const std::uint64_t past = share(count, terms_.rank + 1);
+    for (std::uint64_t first = share(count, terms_.rank); first < past; first += each * threads) {
+      const std::uint64_t together = past - first < each * threads ? past - first : each * threads;
+      decltype(gpu_.widen(T{})) results[each] = {};
+      for (int from = 0; from < terms_.size; ++from) {
+        const auto take = [&](std::uint64_t i, T value) {
+          auto& result = results[i / threads];
+          result = from == 0 ? gpu_.widen(value) : combined(how, result, gpu_.widen(value));
+        };
+        const int member = terms_.members[from];
+        if (!heap_.is_proxied(member)) {
+          for (std::uint64_t i = thread; i < together; i += threads) take(i, element(source + first + i, from));
+          continue;
+        }
+        ProxyRequest request;
+        request.rank = member;
+        request.offset = heap_.checked_offset(source + first, together, member);
+        request.count = together;
+        request.element = request.apart = sizeof(T);
+        ProxiedAccess<Gpu>(gpu_, heap_.terms())
+            .template get_pieces<scope>(request, [&](const std::byte* piece, std::uint64_t begin,
+                                                     const ProxyRequest& part) {
+              const std::uint64_t skipped = begin <= thread ? 0 : (begin - thread + threads - 1) / threads * threads;
+              for (std::uint64_t i = thread + skipped; i < begin + part.count; i += threads)
+                take(i, __builtin_bit_cast(T, gpu_.read(reinterpret_cast<const Bits<T>*>(piece) + (i - begin))));
+            });
+      }
+      for (std::uint64_t i = thread; i < together; i += threads)
+        for (int to = 0; to < terms_.size; ++to)
+          if (!heap_.is_proxied(terms_.members[to]))
+            set_element(destination + first + i, gpu_.template narrow<T>(results[i / threads]), to);
+      gpu_.join(scope);
+      for (int to = 0; to < terms_.size; ++to)
+        if (heap_.is_proxied(terms_.members[to]))
+          heap_.template put<scope>(destination + first, destination + first, together, terms_.members[to]);
+    }
+    barrier();
   }
   WAYWISER_DEVICE TeamCounters& counters(int rank) const {
     std::byte* memory = heap_.terms().ranks[rank] + heap_.terms().counters;

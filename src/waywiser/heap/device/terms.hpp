@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/heap/device/proxy_ring.hpp"
 #include "waywiser/kernels/device_code.hpp"
 
 namespace waywiser::one_sided {
@@ -20,11 +20,14 @@ enum class SignalOp : std::uint32_t { set, add };
 // How a team combines elements; bits are those of whole numbers.
 enum class TeamOp { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
 
+// The most ranks of a heap.
+inline constexpr unsigned most_ranks = 64;
+
 // Of a rank: no rank is named; of an address: other memory, which the host has opened.
 inline constexpr int any_rank = -1, opened = -1;
 
 // Why a kernel has stopped.
-enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank };
+enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank, proxy_late, stopped };
 
 // In host memory: what a kernel tells the host before it stops. `failed` is written last.
 struct alignas(16) FaultNotice {
@@ -37,25 +40,27 @@ struct alignas(16) FaultNotice {
 
 // The counters of one team in the memory of one rank.
 struct alignas(64) TeamCounters {
-  std::uint64_t arrived[block::max_ranks];  // by member: the number of its last arrival
-  std::uint64_t arrivals;                   // of this rank
+  std::uint64_t arrived[most_ranks];  // by member: the number of its last arrival
+  std::uint64_t arrivals;             // of this rank
 };
 
 // A heap, as kernels of one GPU or threads of one host use it: Heap::terms.
 struct HeapTerms {
-  std::byte* ranks[block::max_ranks] = {};  // the memory of each rank as it is reached from here; nullptr: it is not
-  std::uint64_t bytes = 0;                  // of the program, at each rank
-  std::uint64_t counters = 0;               // the offset of the counters of teams, behind the program's bytes
+  std::byte* ranks[most_ranks] = {};  // the memory of each rank as it is reached from here; nullptr: it is not
+  std::uint64_t bytes = 0;            // of the program, at each rank
+  std::uint64_t counters = 0;         // the offset of the counters of teams, behind the program's bytes
   FaultNotice* notice = nullptr;
   std::uint64_t deadline_ns = 0;  // of each wait
   int rank = 0, size = 0;
+  ProxyRing* ring = nullptr;         // nullptr: all ranks are reached
+  std::uint64_t* tickets = nullptr;  // the next one of the ring
 };
 
 // A team, as kernels use it: HeapTeam::terms.
 struct TeamTerms {
-  int members[block::max_ranks] = {};  // ranks of the heap
-  int rank = 0, size = 0;              // within the team
-  std::uint32_t slot = 0;              // its counters
+  int members[most_ranks] = {};  // ranks of the heap
+  int rank = 0, size = 0;        // within the team
+  std::uint32_t slot = 0;        // its counters
 };
 
 template <typename T>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/heap/device/reached_heap.hpp"
+#include "waywiser/heap/device/proxied_access.hpp"
 
 namespace waywiser::one_sided {
 
@@ -17,6 +17,7 @@ class Transfers : public ReachedHeap<Gpu> {
   // `source` may be reused when it returns; quiet() says when the elements are there.
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void put(T* destination, const T* source, std::uint64_t count, int rank) const {
+    if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, 1, 1, rank);
     T* to = this->place(destination, count, rank);
     gpu().join(scope);
     gpu().give(scope, bytes(to), bytes(source), count * sizeof(T));
@@ -25,6 +26,7 @@ class Transfers : public ReachedHeap<Gpu> {
   // The elements are there when it returns.
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void get(T* destination, const T* source, std::uint64_t count, int rank) const {
+    if (this->is_proxied(rank)) return get_elements<scope>(destination, source, count, 1, 1, rank);
     const T* from = this->place(source, count, rank);
     gpu().join(scope);
     gpu().take(scope, bytes(destination), bytes(from), count * sizeof(T));
@@ -33,6 +35,7 @@ class Transfers : public ReachedHeap<Gpu> {
   // The elements are there after quiet().
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void get_nbi(T* destination, const T* source, std::uint64_t count, int rank) const {
+    if (this->is_proxied(rank)) return get_elements<scope>(destination, source, count, 1, 1, rank);
     const T* from = this->place(source, count, rank);
     gpu().join(scope);
     gpu().take_later(scope, bytes(destination), bytes(from), count * sizeof(T));
@@ -42,17 +45,23 @@ class Transfers : public ReachedHeap<Gpu> {
   template <typename T>
   WAYWISER_DEVICE void p(T* destination, T value, int rank) const {
     check_word<T>();
-    gpu().write(this->place(destination, 1, rank), value);
+    if (this->is_proxied(rank))
+      static_cast<void>(on_word(destination, WordOp::set, value, value, false, rank));
+    else
+      gpu().write(this->place(destination, 1, rank), value);
   }
   template <typename T>
   WAYWISER_DEVICE T g(const T* source, int rank) const {
     check_word<T>();
+    if (this->is_proxied(rank)) return on_word(source, WordOp::read, T{}, T{}, true, rank);
     return gpu().read(this->place(source, 1, rank));
   }
   // Elements that lie apart by so many elements in the destination and the source.
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void iput(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
                             std::uint64_t count, int rank) const {
+    static_assert(sizeof(T) <= proxy_piece);
+    if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, apart, source_apart, rank);
     T* to = this->place(destination, count == 0 ? 0 : (count - 1) * apart + 1, rank);
     gpu().join(scope);
     for (std::uint64_t i = gpu().index_in(scope); i < count; i += gpu().count_of(scope))
@@ -62,6 +71,8 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void iget(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
                             std::uint64_t count, int rank) const {
+    static_assert(sizeof(T) <= proxy_piece);
+    if (this->is_proxied(rank)) return get_elements<scope>(destination, source, count, source_apart, apart, rank);
     const T* from = this->place(source, count == 0 ? 0 : (count - 1) * source_apart + 1, rank);
     gpu().join(scope);
     for (std::uint64_t i = gpu().index_in(scope); i < count; i += gpu().count_of(scope))
@@ -72,9 +83,18 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void put_with_signal(T* destination, const T* source, std::uint64_t count, std::uint64_t* signal,
                                        std::uint64_t value, SignalOp op, int rank) const {
+    if (this->is_proxied(rank)) {
+      ProxyRequest request = request_for(destination, count, 1, true, rank);
+      request.word = this->checked_offset(signal, 1, rank);
+      request.op = op == SignalOp::set ? WordOp::set : WordOp::add;
+      request.value = value;
+      request.after_all = 1;
+      return put_by_proxy<scope>(gpu(), this->terms(), request, bytes(source), 1);
+    }
     std::uint64_t* word = this->place(signal, 1, rank);
     put<scope>(destination, source, count, rank);
     if (gpu().index_in(scope) != 0) return;
+    if (this->has_proxy()) complete_by_proxy(gpu(), this->terms());
     if (op == SignalOp::set)
       gpu().release(word, value);
     else
@@ -82,16 +102,20 @@ class Transfers : public ReachedHeap<Gpu> {
   }
   // Signals alone, by one thread: nothing orders them behind earlier puts but fence() or quiet().
   WAYWISER_DEVICE void signal_set(std::uint64_t* signal, std::uint64_t value, int rank) const {
-    gpu().write(this->place(signal, 1, rank), value);
+    p(signal, value, rank);
   }
   WAYWISER_DEVICE void signal_add(std::uint64_t* signal, std::uint64_t value, int rank) const {
-    gpu().fetch_add(this->place(signal, 1, rank), value);
+    if (this->is_proxied(rank))
+      static_cast<void>(on_word(signal, WordOp::add, value, value, false, rank));
+    else
+      gpu().fetch_add(this->place(signal, 1, rank), value);
   }
 
   // Puts, signals and atomics of these threads that come later are seen after the earlier ones.
   template <Scope scope = Scope::thread>
   WAYWISER_DEVICE void fence() const {
     gpu().join(scope);
+    if (this->has_proxy()) complete_by_proxy(gpu(), this->terms());
     gpu().fence();
     gpu().join(scope);
   }
@@ -99,6 +123,7 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread>
   WAYWISER_DEVICE void quiet() const {
     gpu().join(scope);
+    if (this->has_proxy()) complete_by_proxy(gpu(), this->terms());
     gpu().quiet();
     gpu().join(scope);
   }
@@ -109,7 +134,50 @@ class Transfers : public ReachedHeap<Gpu> {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word has 4 or 8 bytes: use put or get");
   }
 
+  // An operation by the proxy; the word before it, if `answered`.
+  template <typename T>
+  WAYWISER_DEVICE T on_word(const T* word, WordOp op, std::type_identity_t<T> value, std::type_identity_t<T> expected,
+                            bool answered, int rank) const {
+    ProxyRequest request;
+    request.rank = rank;
+    request.word = this->checked_offset(word, 1, rank);
+    request.op = op;
+    request.type = word_type<T>();
+    request.value = word_bits(value);
+    request.expected = word_bits(expected);
+    request.answered = answered ? 1 : 0;
+    return word_of_bits<T>(word_by_proxy(gpu(), this->terms(), request));
+  }
+
  private:
+  // `apart`: in elements. `as_bytes`: they are consecutive at both ranks.
+  template <typename T>
+  WAYWISER_DEVICE ProxyRequest request_for(const T* there, std::uint64_t count, std::uint64_t apart, bool as_bytes,
+                                           int rank) const {
+    ProxyRequest request;
+    request.rank = rank;
+    request.offset = this->checked_offset(there, count == 0 ? 0 : (count - 1) * apart + 1, rank);
+    request.count = as_bytes ? count * sizeof(T) : count;
+    request.element = as_bytes ? 1 : sizeof(T);
+    request.apart = as_bytes ? 1 : apart * sizeof(T);
+    return request;
+  }
+  template <Scope scope, typename T>
+  WAYWISER_DEVICE void put_elements(T* destination, const T* source, std::uint64_t count, std::uint64_t apart,
+                                    std::uint64_t source_apart, int rank) const {
+    const bool as_bytes = apart == 1 && source_apart == 1;
+    const ProxyRequest request = request_for(destination, count, apart, as_bytes, rank);
+    if (count != 0)
+      put_by_proxy<scope>(gpu(), this->terms(), request, bytes(source), as_bytes ? 1 : source_apart * sizeof(T));
+  }
+  template <Scope scope, typename T>
+  WAYWISER_DEVICE void get_elements(T* destination, const T* source, std::uint64_t count, std::uint64_t apart,
+                                    std::uint64_t own_apart, int rank) const {
+    const bool as_bytes = apart == 1 && own_apart == 1;
+    const ProxyRequest request = request_for(source, count, apart, as_bytes, rank);
+    if (count != 0)
+      get_by_proxy<scope>(gpu(), this->terms(), request, bytes(destination), as_bytes ? 1 : own_apart * sizeof(T));
+  }
   template <typename T>
   WAYWISER_DEVICE static std::byte* bytes(T* data) {
     return reinterpret_cast<std::byte*>(data);

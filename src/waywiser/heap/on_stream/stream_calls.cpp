@@ -21,7 +21,17 @@ void enqueue(const Heap& heap, Stream& stream, const StreamCall& call) {
 }  // namespace
 
 void Heap::put(Stream& stream, ConstRegion data, int to, Bytes offset) const {
-  stream.copy(peer(to).slice(offset, data.bytes), data);
+  if (why_proxied(to).empty()) return stream.copy(peer(to).slice(offset, data.bytes), data);
+  if (offset > local().bytes || data.bytes > local().bytes - offset)
+    throw Error(ErrorKind::invalid_input, "heap '" + name() + "': " + std::to_string(data.bytes) + " bytes at offset " +
+                                              std::to_string(offset) + " of " + std::to_string(local().bytes));
+  StreamCall call;
+  call.kind = StreamCall::Kind::put;
+  call.data = stream.reach(data);
+  call.offset = offset;
+  call.value = data.bytes;
+  call.rank = to;
+  enqueue(*this, stream, call);
 }
 
 void Heap::get(Stream& stream, Region data, int from, Bytes offset) const {
@@ -30,7 +40,7 @@ void Heap::get(Stream& stream, Region data, int from, Bytes offset) const {
 
 void Heap::signal(Stream& stream, int to, Bytes offset, std::uint64_t value, one_sided::SignalOp op) const {
   check_word(*this, offset);
-  static_cast<void>(peer(to));
+  static_cast<void>(why_proxied(to));
   StreamCall call;
   call.kind = StreamCall::Kind::signal;
   call.offset = offset;

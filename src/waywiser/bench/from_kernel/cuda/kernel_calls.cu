@@ -1,0 +1,25 @@
+#include "waywiser/bench/from_kernel/kernel_calls.hpp"
+#include "waywiser/device/cuda/kernel_launch.hpp"
+#include "waywiser/heap/device/cuda_heap_block.cuh"
+
+namespace waywiser::one_sided {
+namespace {
+
+constexpr unsigned most_threads = 512;
+
+__global__ void __launch_bounds__(most_threads) kernel_calls_kernel(const __grid_constant__ KernelCalls task) {
+  CudaHeapBlock gpu;
+  make_kernel_calls(gpu, task);
+}
+
+}  // namespace
+
+std::function<void(void*)> cuda_launcher(const KernelCalls& task) {
+  return [=](void* stream) {
+    const bool moves = task.kind == KernelCalls::Kind::put || task.kind == KernelCalls::Kind::get;
+    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, moves ? most_threads : 32, false,
+                  stream, "launch of timed calls", task);
+  };
+}
+
+}  // namespace waywiser::one_sided
