@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Strong scaling of the programs of apps/: measured on this host, simulated on clusters, and drawn.
+"""Strong scaling of the programs of apps/: measured on two GPUs and on this host, simulated on clusters, and drawn.
 
 app_scaling.py measure --ranks 1,2     # mpirun starts build/apps/NAME_mpi; into results/apps-host.json
 app_scaling.py simulate                # build/benchmarks/halo_simulation; into results/apps-simulated.json
-app_scaling.py draw                    # docs/images/app_NAME.png of both
+app_scaling.py draw                    # docs/images/app_NAME.png: these, and results/apps-2xh200.jsonl
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, IMAGES = ROOT / "benchmarks/results", ROOT / "docs/images"
 MEASURED, SIMULATED = RESULTS / "apps-host.json", RESULTS / "apps-simulated.json"
+ON_GPUS = RESULTS / "apps-2xh200.jsonl"  # of scripts/gpu_test.sh halo
 # What a host of two cores computes in seconds: the sizes of the programs where that is possible.
 SIZES = {
     "jacobi": ["--size", "2048", "--steps", "20"],
@@ -29,7 +30,10 @@ SIZES = {
 }
 CLUSTERS = {"lassen": 8, "dgx-a100": 32}
 COLOURS = {"whole_field": "tab:red", "per_neighbor": "tab:blue", "packed": "tab:green", "automatic": "black",
-           "mpi": "tab:orange"}  # fmt: skip
+           "mpi": "tab:orange", "nccl": "tab:olive", "direct": "tab:purple", "direct_packed": "tab:pink",
+           "strided": "tab:brown", "batched": "tab:cyan"}  # fmt: skip
+PROGRAMS = [*SIZES, "navier_stokes"]
+Points = dict[str, dict[int, float]]  # seconds of a step by way and ranks
 
 
 def lines(command: list[str]) -> list[dict[str, Any]]:
@@ -62,6 +66,63 @@ def simulate() -> None:
     SIMULATED.write_text(json.dumps({"kind": "simulated", "runs": rows}, indent=1) + "\n")
 
 
+def points_of(record: dict[str, Any]) -> tuple[str, Points]:
+    """What a run on GPUs computed, and its times."""
+    result = record["result"]
+    if "rows" in result:
+        title = (
+            result["title"].split(": ", 1)[1].split(", boxes")[0].replace("1 images of ", "").split(", 16 filters")[0]
+        )
+        return title, {row["way"].split(" ")[0]: {result["ranks"]: row["seconds"]} for row in result["rows"]}
+    way = record["run"].split("--exchange ")[1].split(" ")[0] if "--exchange" in record["run"] else "auto"
+    title = f"{result['case']}, {result['cells'] / 1e6:.1f} million cells"
+    return title, {way.replace("auto", "automatic"): {result["ranks"]: result["median_seconds_per_step"]}}
+
+
+def measured_on_gpus(name: str) -> dict[str, Points]:
+    """The newest times of each size. Those of a program that has changed since are marked."""
+    records = [json.loads(line) for line in ON_GPUS.read_text().splitlines()]
+    found: dict[str, Points] = {}
+    for age in ("before", "now"):
+        fresh: dict[str, Points] = {}
+        mark = " (the program of before)" if age == "before" else ""
+        for record in records:
+            if record["program"] == age and record["run"].startswith(name + "_cuda") and record.get("result"):
+                title, points = points_of(record)
+                for way, times in points.items():
+                    fresh.setdefault(title + mark, {}).setdefault(way, {}).update(times)
+        found = {title: points for title, points in found.items() if title.split(" (the program")[0] not in fresh}
+        found.update(fresh)
+    shown = {title: points for title, points in found.items() if not title.startswith("cavity")}
+    return dict(sorted(shown.items(), key=lambda each: max(each[1]["automatic"].values())))
+
+
+def draw_on_gpus(axes: Any, title: str, points: Points) -> None:
+    from matplotlib.ticker import LogLocator
+
+    counts = sorted({count for times in points.values() for count in times})
+    least = min(value for times in points.values() for value in times.values())
+    most = max(value for times in points.values() for value in times.values())
+    unit, scale = ("ms", 1e3) if least > 1e-3 else ("us", 1e6)
+    for way, times in sorted(points.items(), key=lambda each: -max(each[1].values())):
+        at = sorted(times)
+        axes.plot(at, [scale * times[count] for count in at], "o-", ms=4, color=COLOURS[way], label=way)
+    alone = points.get("automatic", {}).get(1)
+    if alone is not None:
+        axes.plot(counts, [scale * alone / count for count in counts], ":", color="grey", label="ideal")
+    axes.set_title(f"measured: H200\n{title}", fontsize=9)
+    axes.set(xlabel="GPUs", ylabel=f"{unit} a step", xlim=(0.8, 2.2))
+    if most > 4 * least:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+    else:
+        axes.set_ylim(0, None)
+    axes.set_xticks([1, 2], ["1" if 1 in counts else "1 (not measured)", "2"])
+    axes.legend(fontsize=7)
+
+
 def draw_measured(axes: Any, runs: list[dict[str, Any]]) -> None:
     title = runs[-1]["title"].split(": ", 1)[1].split(", boxes")[0]
     points: dict[str, dict[int, float]] = {}
@@ -72,9 +133,7 @@ def draw_measured(axes: Any, runs: list[dict[str, Any]]) -> None:
             points.setdefault(row["way"].split(" ")[0], {})[run["ranks"]] = row["seconds"]
     for way, times in points.items():
         axes.plot(list(times), [1e3 * value for value in times.values()], "o-", color=COLOURS[way], label=way)
-    load = max(run["load"] for run in runs)
-    busy = f", load {load:.0f}" if load > 2 * max(run["ranks"] for run in runs) else ""
-    axes.set_title(f"measured on a host{busy}\n{title}", fontsize=9)
+    axes.set_title(f"measured on a host\n{title}", fontsize=9)
     axes.set(xlabel="ranks", ylabel="ms a step", ylim=(0, None))
     axes.set_xticks(sorted({run["ranks"] for run in runs}))
     axes.legend(fontsize=8)
@@ -113,18 +172,25 @@ def draw() -> None:
     import matplotlib.pyplot as plt
 
     measured, simulated = json.loads(MEASURED.read_text())["runs"], json.loads(SIMULATED.read_text())["runs"]
-    for name in SIZES:
+    for name in PROGRAMS:
+        on_gpus = measured_on_gpus(name)
+        # What was measured on a busy host is chance.
+        on_host = [run for run in measured if run["app"] == name and run["load"] <= 2 * run["ranks"]]
         sizes = sorted({run["app"] for run in simulated if run["app"].split(" ")[0] == name})
         panels = [(size, machine) for size in sizes for machine in CLUSTERS]
-        rows = -(-(1 + len(panels)) // 3)
+        count = len(on_gpus) + bool(on_host) + len(panels)
+        rows = -(-count // 3)
         figure, grid = plt.subplots(rows, 3, figsize=(13, 3.8 * rows), layout="constrained")
         axes = list(grid.flat)
-        for unused in axes[1 + len(panels) :]:
+        for unused in axes[count:]:
             unused.remove()
-        draw_measured(axes[0], [run for run in measured if run["app"] == name])
-        for each, (size, machine) in zip(axes[1:], panels, strict=False):
+        for each, (title, points) in zip(axes, on_gpus.items(), strict=False):
+            draw_on_gpus(each, title, points)
+        for each, (size, machine) in zip(axes[len(on_gpus) :], panels, strict=False):
             chosen = [run for run in simulated if run["app"] == size and run["machine"] == machine]
             draw_simulated(each, chosen, machine)
+        if on_host:
+            draw_measured(axes[count - 1], on_host)
         figure.savefig(IMAGES / f"app_{name}.png", dpi=100)
         plt.close(figure)
 

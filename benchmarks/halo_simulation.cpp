@@ -20,6 +20,13 @@ namespace {
 
 constexpr HaloVariant compared[] = {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed};
 
+// Exchanges of one field, so many a step.
+struct Exchanges {
+  std::vector<std::int64_t> shape;
+  HaloField field;
+  double times;
+};
+
 struct App {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -29,12 +36,29 @@ struct App {
   double bytes, operations;  // of one cell in a step
   Bytes reduced;             // by an all-reduce in a step; 0: none
   bool corners = false;
+  std::vector<Exchanges> more = {};  // exchanges besides
+  double reductions = 1;             // a step
 };
+
+const HaloField number{DataType::float64, 1, false};
+
+// The solver's pressure: four exchanges on each level of the multigrid but the last for each of 48 iterations, a level
+// having a quarter of the cells of the one before; then what a step exchanges once, and in 5 iterations of the
+// velocity. Cubes stand for the parts of the pipe.
+std::vector<Exchanges> exchanges_of_flow() {
+  std::vector<Exchanges> all;
+  for (const std::int64_t side : {200, 126, 79, 50, 32, 20, 13}) all.push_back({{side, side, side}, number, 4 * 48});
+  const auto vectors = [](std::size_t components) { return HaloField{DataType::float64, components, false}; };
+  all.push_back({{200, 200, 200}, vectors(3), 1 + 1 + 5});
+  all.push_back({{200, 200, 200}, vectors(9), 1});
+  return all;
+}
 
 // Bytes: what a loop loads and stores once. jacobi: a value in, one out. conjugate_gradient, tuned by hand: its update
 // loads five vectors and stores four, its left side loads one and stores one, its sums load two. wilson_dslash: eight
 // links and a spinor in (neighbouring spinors come from a cache), a spinor out. convolution: 2 * 16 * 16 * 9 operations
-// in each of its three parts.
+// in each of its three parts. navier_stokes: what one H200 could have loaded and stored at 0.89 of its 4.8 TB/s while
+// it computed a step of this case without its exchanges (126 ms, measured); three sums for each iteration.
 const std::vector<App> programs = {
     {"jacobi 16384 x 16384 float32", {16384, 16384}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
     {"jacobi 2048 x 2048 float32", {2048, 2048}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
@@ -56,6 +80,17 @@ const std::vector<App> programs = {
      13824,
      9216,
      true},
+    {"navier_stokes 8 million cells, pipe bend, float64",
+     {200, 200, 200},
+     false,
+     number,
+     48 + 1,
+     67300,
+     0,
+     8,
+     false,
+     exchanges_of_flow(),
+     3 * (48 + 5)},
 };
 
 // Operations per second in float32 by data sheet: Tesla V100 SXM2 (NVIDIA, 2018), A100 (NVIDIA, 2020).
@@ -63,12 +98,11 @@ double peak_of(const std::string& machine) {
   return machine == "lassen" ? 15.7e12 : machine == "dgx-a100" ? 19.5e12 : 0;
 }
 
-HaloGrid grid_of(const App& app, int ranks) {
-  const std::size_t dimensions = app.shape.size();
+HaloGrid grid_of(const App& app, const std::vector<std::int64_t>& shape, int ranks) {
+  const std::size_t dimensions = shape.size();
   std::vector<bool> periodic(dimensions, app.periodic);
   if (app.name.starts_with("jacobi")) periodic[0] = true;
-  return even_grid(app.shape, std::vector<std::int64_t>(dimensions, 1), periodic,
-                   ranks_per_dimension(app.shape, ranks));
+  return even_grid(shape, std::vector<std::int64_t>(dimensions, 1), periodic, ranks_per_dimension(app.shape, ranks));
 }
 
 Seconds least(const std::function<Seconds(sim::DirectRdma)>& time, int nodes) {
@@ -77,11 +111,11 @@ Seconds least(const std::function<Seconds(sim::DirectRdma)>& time, int nodes) {
 }
 
 Seconds exchange_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, const App& app,
-                      HaloVariant variant) {
-  const HaloGrid grid = grid_of(app, ranks);
+                      const Exchanges& one, HaloVariant variant) {
+  const HaloGrid grid = grid_of(app, one.shape, ranks);
   const auto schedule_of = [&](int rank) {
     const HaloPartition cells = app.corners ? grid_partition(grid, rank) : apps::face_partition(grid, rank);
-    return halo_schedule(variant, boundary_of(cells, std::vector<HaloField>{app.field}));
+    return halo_schedule(variant, boundary_of(cells, std::vector<HaloField>{one.field}));
   };
   return least(
       [&](sim::DirectRdma direct) {
@@ -122,13 +156,17 @@ void run(const std::string& machine, int most_nodes) {
       sim::ClusterSpec cluster;
       cluster.network.kind = ranks > gpus ? "fat-tree" : "switch";
       cluster.network.nodes = std::max(1, ranks / gpus);
-      const GridBox largest = grid_of(app, ranks).boxes.front();
+      const GridBox largest = grid_of(app, app.shape, ranks).boxes.front();
       double cells = 1;
       for (const std::int64_t side : largest.count) cells *= static_cast<double>(side);
       const Seconds compute = cells * std::max(app.bytes / memory_rate, peak == 0 ? 0 : app.operations / peak);
-      const Seconds reduction = reduction_time(node, cluster, ranks, app.reduced);
+      const Seconds reduction = app.reductions * reduction_time(node, cluster, ranks, app.reduced);
+      std::vector<Exchanges> exchanges = app.more;
+      exchanges.push_back({app.shape, app.field, static_cast<double>(app.exchanges)});
       for (const HaloVariant variant : compared) {
-        const Seconds exchange = app.exchanges * exchange_time(node, cluster, ranks, app, variant);
+        Seconds exchange = 0;
+        for (const Exchanges& each : exchanges)
+          exchange += each.times * exchange_time(node, cluster, ranks, app, each, variant);
         std::printf(
             "{\"simulated\": true, \"machine\": \"%s\", \"app\": \"%s\", \"gpus\": %d, \"variant\": \"%s\", "
             "\"compute\": "

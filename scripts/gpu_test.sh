@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [halo] [interop] [offload] [proof]
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [halo] [halo_shared] [interop] [offload] [proof]
 # [soak]
 # (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
@@ -163,10 +163,45 @@ halo() {
   ranks 1 conjugate_gradient_cuda --size 256 --way automatic --format json --rounds 2 || status=1
   ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 --steps 10 --fused yes "${json[@]}" || status=1
   ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float64 --steps 10 --fused yes "${json[@]}" || status=1
+  ranks 1 wilson_dslash_cuda --size 32x32x32x64 --type float32 --steps 10 --way automatic "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 64x64x64x128 --type float32 --steps 10 --way automatic --format json --rounds 1 || status=1
   ranks 2 convolution_cuda --fused yes "${json[@]}" || status=1
+  ranks 1 convolution_cuda --way automatic "${json[@]}" || status=1
   for exchange in whole_field auto; do
     ranks 2 navier_stokes_cuda --case cavity --cells 500000 --steps 20 --exchange $exchange || status=1
   done
+  return $status
+}
+
+# The choice among variants where processes share two GPUs, and with peer access off, which is this project's own switch:
+# 40 shapes that nothing was tuned on, once without MPS and once with it, if it starts. Every exchange is verified. About
+# three minutes.
+halo_shared() {
+  local status=0 processes peer_access mps=without
+  find_libraries
+  settings() {
+    for processes in 1 2 4; do
+      for peer_access in on off; do
+        echo "$mps MPS, $processes processes a GPU, peer access $peer_access" >&2
+        timeout -k 5 60 "$build/benchmarks/halo_gpu_benchmark" shared $processes $peer_access | tr -d '\n' >>"$work/halo_shared.jsonl"
+        [ "${PIPESTATUS[0]}" -eq 0 ] || status=1
+        echo >>"$work/halo_shared.jsonl"
+        save
+      done
+    done
+  }
+  settings
+  export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps
+  mkdir -p "$work/mps"
+  if command -v nvidia-cuda-mps-control >/dev/null && timeout 20 nvidia-cuda-mps-control -d; then
+    mps=with
+    settings
+    echo quit | timeout 20 nvidia-cuda-mps-control
+  else
+    echo "no table with MPS: $(command -v nvidia-cuda-mps-control || echo nvidia-cuda-mps-control is not installed) did not start"
+  fi
+  rm -rf "$work/mps"
+  "$WAYWISER_PYTHON" benchmarks/halo_choices.py "$work/halo_shared.jsonl" || status=1
   return $status
 }
 
@@ -230,7 +265,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group of_two one_sided ranks halo interop offload proof
+export -f save build_programs find_libraries tests tune peers group of_two one_sided ranks halo halo_shared interop offload proof
 one_sided_examples=' 11_one_sided_cuda 12_languages_cuda ring_shift ping_pong stencil'
 export work build out one_sided_examples
 
@@ -261,6 +296,11 @@ for name in $stages; do
     halo)
       stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
       for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
+    halo_shared)
+      [ -x "$build/benchmarks/halo_gpu_benchmark" ] ||
+        stage halo-build 300 bash -c "build_programs halo_gpu_benchmark"
+      stage halo_shared 300 bash -c halo_shared
+      [ ! -f "$work/halo_shared.jsonl" ] || cp "$work/halo_shared.jsonl" "$out/" ;;
     proof)
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
@@ -269,7 +309,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, halo, interop, offload, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, halo, halo_shared, interop, offload, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from program import RunError, run
 
-VARIANTS = ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "auto"]
+VARIANTS = ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "batched", "auto"]
 COLUMNS = ["cells", "ranks", "exchange", "ms a step", "exchange %", "sums %", "KiB an exchange", "messages", "chosen"]
 
 

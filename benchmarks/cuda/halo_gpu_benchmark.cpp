@@ -1,8 +1,11 @@
 // Halo exchanges of two ranks on two GPUs, one process each: faces that are contiguous and faces that lie apart, by
 // each variant, beside copies of CUDA to the peer and NCCL with kernels that pack; then what tune() chooses beside the
 // fastest. Every exchange is verified. One JSON object on standard output, a table on standard error. WAYWISER_LIBNCCL
-// names NCCL. Usage: halo_gpu_benchmark [virtual] [ALGORITHM]; virtual: small, on virtual GPUs, whose times say nothing
-// about GPUs. ALGORITHM: the messages of kernels go by this one, and nothing else is measured.
+// names NCCL. Usage: halo_gpu_benchmark [virtual] [ALGORITHM | shared PROCESSES on|off]; virtual: small, on virtual
+// GPUs, whose times say nothing about GPUs. ALGORITHM: the messages of kernels go by this one, and nothing else is
+// measured. shared: 1, 2 or 4 processes on each of the two GPUs, peer access on or off; of the 40 shapes, the share of
+// this setting among the six: what tune() chooses beside the fastest. A candidate may be a kernel that waits for
+// another process of its GPU.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -13,12 +16,14 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/cuda/halo_rows.hpp"
 #include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
+#include "waywiser/base/set_environment.hpp"
 #include "waywiser/collective/device_schedule/program_algorithm.hpp"
 #include "waywiser/collective/nccl/nccl_library.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
@@ -35,8 +40,8 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 30, tuned_for = 0.3, compared_for = 0.3, last_shape_begins = 75;
-constexpr int ranks = 2, shapes = 40;
+constexpr Seconds patience = 30, tuned_for = 0.3, compared_for = 0.3, last_shape_begins = 75, last_shared_begins = 13;
+constexpr int ranks = 2, shapes = 40;  // ranks: also GPUs
 constexpr double unwritten = -1;
 
 using Cells = std::vector<std::int64_t>;
@@ -65,6 +70,25 @@ Rows rows_of(const Cells& cells) {
   return rows;
 }
 
+// Processes on each GPU, peer access on or off.
+struct Shared {
+  static constexpr int settings = 6;
+  int processes = 1;  // 1, 2 or 4
+  bool peer_access = true;
+
+  int ranks() const { return waywiser::ranks * processes; }
+  // Each setting has shapes of all dimensions.
+  bool has(int shape) const { return (shape + shape / settings) % settings == processes / 2 + (peer_access ? 0 : 3); }
+  // "shared 2 off"
+  static std::optional<Shared> of(int count, char** words) {
+    if (count != 3 || std::string_view(words[0]) != "shared") return {};
+    const std::string_view processes = words[1], peer_access = words[2];
+    if ((processes != "1" && processes != "2" && processes != "4") || (peer_access != "on" && peer_access != "off"))
+      return {};
+    return Shared{processes[0] - '0', peer_access == "on"};
+  }
+};
+
 struct Statistics {
   double median = 0, least = 0, most = 0;  // us
 
@@ -77,19 +101,19 @@ struct Statistics {
 // One rank's process.
 class Rank {
  public:
-  Rank(Group& group, bool on_cuda, std::string algorithm)
+  Rank(Group& group, bool on_cuda, std::string algorithm, bool with_nccl)
       : group_(group),
         platform_(*group.platform()),
         on_cuda_(on_cuda),
         algorithm_(std::move(algorithm)),
-        place_(gpu(group.rank())),
+        place_(gpu(group.rank() % ranks)),
         stream_(platform_.open_stream(place_)),
         begin_(platform_.create_timed_event(place_)),
         end_(platform_.create_timed_event(place_)) {
-    if (on_cuda_) check_cuda(cudaSetDevice(group.rank()), "cudaSetDevice");
+    if (on_cuda_) check_cuda(cudaSetDevice(place_.index), "cudaSetDevice");
     group_.barrier(Mode::on(*stream_));
     group_.synchronize(*stream_);
-    why_no_nccl_ = why_not([this] { start_nccl(); });
+    why_no_nccl_ = with_nccl ? why_not([this] { start_nccl(); }) : "not for shared GPUs";
   }
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
@@ -181,14 +205,15 @@ class Rank {
 class Fields {
  public:
   Fields(Rank& rank, HaloGrid grid, DataType type, int count) : rank_(rank), grid_(std::move(grid)), type_(type) {
-    for (int each = 0; each < ranks; ++each) partitions_.push_back(grid_partition(grid_, each));
+    const int size = rank_.group().size();
+    for (int each = 0; each < size; ++each) partitions_.push_back(grid_partition(grid_, each));
     const Bytes bytes = mine().cells * bytes_of(type_);
     plain_ = rank_.platform().allocate(host(0), bytes, Allocation::pinned);
     for (int i = 0; i < count; ++i) {
       memory_.push_back(rank_.platform().allocate(rank_.place(), std::max<Bytes>(bytes, 16), Allocation::gpu));
       arrays_.push_back({Elements(memory_.back().region().slice(0, bytes), type_), 1, false});
     }
-    std::array<std::size_t, ranks> next{};  // by giver
+    std::vector<std::size_t> next(partitions_.size());  // by giver
     for (const HaloSide& side : mine().takes) {
       const std::vector<HaloSide>& gives = partition(side.peer).gives;
       std::size_t& index = next[static_cast<std::size_t>(side.peer)];
@@ -461,11 +486,13 @@ class Choices {
  public:
   explicit Choices(Rank& rank) : rank_(rank) {}
 
-  Json run(Seconds begun) {
+  // Those `wanted` among the shapes; none begins later than `latest` after `begun`.
+  Json run(Seconds begun, Seconds latest, const std::function<bool(int shape)>& wanted) {
     Json rows = Json::array();
     std::vector<double> ratios;
     for (int i = 0; i < shapes; ++i) {
-      if (!rank_.everywhere(now_seconds() - begun < last_shape_begins)) break;
+      if (!wanted(i)) continue;
+      if (!rank_.everywhere(now_seconds() - begun < latest)) break;
       rows.push_back(one(i, ratios));
     }
     const auto within = static_cast<double>(std::ranges::count_if(ratios, [](double each) { return each <= 1.05; }));
@@ -515,12 +542,15 @@ class Choices {
     const std::size_t cut = static_cast<std::size_t>(i / 3) % d;
     std::vector<int> parts(d, 1);
     parts[cut] = ranks;
+    if (rank_.group().size() > ranks) parts = ranks_per_dimension(Cells(d, cells), rank_.group().size());
     std::vector<bool> periodic(d);
     for (std::size_t each = 0; each < d; ++each) periodic[each] = (i >> each & 1) != 0;
     Cells shape(d, cells);
     std::string words = std::to_string(fields) + " x " + std::string(name(type)) + ", ";
     for (std::size_t each = 0; each < d; ++each) words += (each == 0 ? "" : "x") + std::to_string(cells);
-    words += ", width " + std::to_string(width) + ", cut " + std::to_string(cut) + ", periodic ";
+    words += ", width " + std::to_string(width) + ", parts ";
+    for (const int each : parts) words += std::to_string(each);
+    words += ", periodic ";
     for (std::size_t each = 0; each < d; ++each) words += periodic[each] ? "1" : "0";
     return {even_grid(shape, Cells(d, width), periodic, parts), type, fields, words};
   }
@@ -529,6 +559,7 @@ class Choices {
     const Shape shape = shape_of(number);
     Fields fields(rank_, shape.grid, shape.type, shape.fields);
     std::vector<Entry> entries;
+    Json unavailable = Json::object();
     const auto make = [&] { return std::make_unique<HaloExchange>(rank_.group(), fields.mine(), fields.arrays()); };
     auto tuned = make();
     tuned->tune(tuned_for);
@@ -536,7 +567,10 @@ class Choices {
     for (const HaloVariant variant : halo_variants) {
       auto halo = make();
       const std::string why = rank_.why_not([&] { halo->use(variant); });
-      if (why.empty()) entries.push_back({std::string(name(variant)), std::move(halo), 1, {}});
+      if (why.empty())
+        entries.push_back({std::string(name(variant)), std::move(halo), 1, {}});
+      else
+        unavailable[std::string(name(variant))] = why;
     }
     // A mix has no name to use; and what the tuned exchange has taken of the receive memory, another may lack.
     if (std::ranges::find(entries, chosen, &Entry::name) == entries.end())
@@ -568,7 +602,8 @@ class Choices {
             {"best_most_us", best_us.most},
             {"ratio", ratio},
             {"verified", right},
-            {"all_us", std::move(times)}};
+            {"all_us", std::move(times)},
+            {"unavailable", std::move(unavailable)}};
   }
 
   double time(Entry& each) {
@@ -625,7 +660,7 @@ std::pair<Json, bool> measure(Rank& rank) {
   }
   const Seconds faces_took = now_seconds() - begun;
   Choices choices(rank);
-  Json tuned = rank.algorithm().empty() ? choices.run(begun) : Json();
+  Json tuned = rank.algorithm().empty() ? choices.run(begun, last_shape_begins, [](int) { return true; }) : Json();
   right = right && choices.all_right();
   Json answer = {{"ranks", ranks},
                  {"algorithm", rank.algorithm()},
@@ -639,6 +674,20 @@ std::pair<Json, bool> measure(Rank& rank) {
   return {std::move(answer), right};
 }
 
+std::pair<Json, bool> measure_shared(Rank& rank, const Shared& shared) {
+  const Seconds begun = now_seconds();
+  Choices choices(rank);
+  Json tuned = choices.run(begun, last_shared_begins, [&](int shape) { return shared.has(shape); });
+  return {{{"processes_per_gpu", shared.processes},
+           {"peer_access", shared.peer_access},
+           {"mps", std::getenv("CUDA_MPS_PIPE_DIRECTORY") != nullptr},
+           {"backend", std::string(rank.platform().backend())},
+           {"all_verified", choices.all_right()},
+           {"seconds", now_seconds() - begun},
+           {"tune", std::move(tuned)}},
+          choices.all_right()};
+}
+
 // By one algorithm alone.
 std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
   if (algorithm.empty()) return nullptr;
@@ -647,16 +696,19 @@ std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
-int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm) {
+int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm,
+             const std::optional<Shared>& shared) {
   JoinOptions options;
-  options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
+  options.launch = Launch{"benchmark", rank, shared ? shared->ranks() : ranks, job, {}, ""};
+  options.kernels_on_shared_gpu = true;
+  if (shared) set_environment("WAYWISER_PEER_ACCESS", shared->peer_access ? "on" : "off");
   VirtualMachine machine;
   machine.gpus = ranks;
   options.platform = on_cuda ? open_cuda_platform() : open_virtual_platform(machine);
   options.chooser = plan_of(algorithm);
   Group group = Group::join(options);
-  Rank mine(group, on_cuda, algorithm);
-  const auto [answer, right] = measure(mine);
+  Rank mine(group, on_cuda, algorithm, !shared);
+  const auto [answer, right] = shared ? measure_shared(mine, *shared) : measure(mine);
   if (rank == 0) std::printf("%s\n", answer.dump(1).c_str());
   return right ? 0 : 1;
 }
@@ -667,12 +719,16 @@ int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& 
 int main(int argc, char** argv) {
   const bool on_virtual = argc > 1 && std::strcmp(argv[1], "virtual") == 0;
   const int first = on_virtual ? 2 : 1;
-  const std::string algorithm = argc > first ? argv[first] : "";
-  if (argc > first + 1 || (!algorithm.empty() && !waywiser::parse_program_algorithm(algorithm))) {
-    std::fputs("usage: halo_gpu_benchmark [virtual] [ALGORITHM], as 'direct(piece=32K,blocks=64)'\n", stderr);
+  const auto shared = waywiser::Shared::of(argc - first, argv + first);
+  const std::string algorithm = argc > first && !shared ? argv[first] : "";
+  if ((argc > first + 1 && !shared) || (!algorithm.empty() && !waywiser::parse_program_algorithm(algorithm))) {
+    std::fputs(
+        "usage: halo_gpu_benchmark [virtual] [ALGORITHM | shared 1|2|4 on|off], as 'direct(piece=32K,blocks=64)'\n",
+        stderr);
     return 2;
   }
   const std::string job = "halo-benchmark-" + std::to_string(::getpid());
-  return waywiser::forked_ranks("halo_gpu_benchmark", waywiser::ranks,
-                                [&](int rank) { return waywiser::run_rank(rank, job, !on_virtual, algorithm); });
+  return waywiser::forked_ranks("halo_gpu_benchmark", shared ? shared->ranks() : waywiser::ranks, [&](int rank) {
+    return waywiser::run_rank(rank, job, !on_virtual, algorithm, shared);
+  });
 }

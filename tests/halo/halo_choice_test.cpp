@@ -105,7 +105,8 @@ TEST(HaloChoice, GpusWithoutACellHaveTheVariantsOfGpus) {
       domain = MadeUpDomain::of_lists(group.size(), seed);
     RankFields fields(group, domain, true);
     HaloExchange exchange(group, fields.partition(), fields.arrays());
-    for (const HaloVariant variant : {HaloVariant::strided, HaloVariant::whole_field, HaloVariant::packed}) {
+    for (const HaloVariant variant :
+         {HaloVariant::strided, HaloVariant::batched, HaloVariant::whole_field, HaloVariant::packed}) {
       exchange.use(variant);
       exchange.exchange();
       fields.require_exchanged(0);
@@ -186,9 +187,9 @@ TEST(HaloChoice, IsTuned) {
       require_that(exchange.variant() == tuning.chosen && tuning.rounds >= 1, "the chosen variant is used");
       require_that(tuning.virtual_gpus == on_gpu, "times of virtual GPUs are marked");
       for (const HaloTime& each : tuning.times) {
-        require_that(each.why_unavailable.empty() ==
-                         (on_gpu || !(is_direct(each.variant) || each.variant == HaloVariant::strided)),
-                     "what is available");
+        const bool on_hosts =
+            each.variant == HaloVariant::whole_field || (is_mixable(each.variant) && !is_direct(each.variant));
+        require_that(each.why_unavailable.empty() == (on_gpu || on_hosts), "what is available");
         const std::uint64_t least = each.why_unavailable.empty() ? 2 : 0;
         require_that(exchange.counts(each.variant).exchanges >= least, "all variants were exchanged");
       }

@@ -88,7 +88,8 @@ TEST(HaloExchange, OnAStreamAndInAGraph) {
       if (!is_direct(variant)) {
         const std::string why =
             error_of([&] { static_cast<void>(fields.stream().capture([&] { exchange.start(fields.stream()); })); });
-        require_that(why == "halo " + std::string(name(variant)) + " goes through the host, which no graph can capture",
+        const std::string words = variant == HaloVariant::batched ? " needs" : " goes through";
+        require_that(why == "halo " + std::string(name(variant)) + words + " the host, which no graph can capture",
                      why);
         continue;
       }
@@ -146,6 +147,7 @@ TEST(HaloExchange, CopiesOverTheBusAreThoseOfTheFormulas) {
     require_counts(HaloVariant::direct, {1, m * (n - 1), m * s2, 0, 0});
     require_counts(HaloVariant::direct_packed, {1, n - 1, m * s2, 0, 0});
     require_counts(HaloVariant::strided, {1, n - 1, m * s2, m * (n - 1) * 2, m * 2 * s2});
+    require_counts(HaloVariant::batched, {1, n - 1, m * s2, 0, 0});
     group.barrier();
   }),
             no_problems);
@@ -159,8 +161,9 @@ TEST(HaloExchange, SeveralAreUnderWayAtOnce) {
       const MadeUpDomain one = usual_domain(3), other = MadeUpDomain::of_grid(3, 8);
       RankFields first(group, one, on_gpu), second(group, other, on_gpu);
       HaloExchange a(group, first.partition(), first.arrays()), b(group, second.partition(), second.arrays());
-      for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::packed}) {
-        a.use(HaloVariant::per_neighbor);
+      for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::packed, HaloVariant::batched}) {
+        if (variant == HaloVariant::batched && !on_gpu) continue;
+        a.use(variant == HaloVariant::batched ? variant : HaloVariant::per_neighbor);
         b.use(variant);
         for (int start = 0; start < 4; ++start) {
           first.fill(start);
@@ -209,6 +212,8 @@ TEST(HaloExchange, WhereGpusDoNotReachEachOtherMessagesServe) {
     require_that(exchange.variant() == HaloVariant::packed, exchange.explain());
     const std::string why = error_of([&] { exchange.use(HaloVariant::direct); });
     require_that(why != "no error" && exchange.explain().find(why) != std::string::npos, exchange.explain());
+    const std::string no_batches = error_of([&] { exchange.use(HaloVariant::batched); });
+    require_that(no_batches == "rank 0: GPU 0 cannot map GPU 1 (a wall)", no_batches);
     for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed})
       exchange_by(variant, exchange, fields);
     group.barrier();
@@ -225,6 +230,8 @@ TEST(HaloExchange, SomeRanksHaveTheirFieldsOnTheHost) {
     HaloExchange exchange(group, fields.partition(), fields.arrays());
     const std::string why = error_of([&] { exchange.use(HaloVariant::direct); });
     require_that(why == "a schedule on arrays of GPUs: rank 1 has arrays of the host", why);
+    const std::string no_batches = error_of([&] { exchange.use(HaloVariant::batched); });
+    require_that(no_batches == "rank 1 has its fields in host memory", no_batches);
     for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed})
       exchange_by(variant, exchange, fields);
     group.barrier();

@@ -156,11 +156,36 @@ TEST(HaloSchedule, PackedElementsAreAligned) {
   }
 }
 
+// In four dimensions a face of single cells has three strided dimensions, and the components are one more.
+TEST(HaloSchedule, WhatARankGivesItselfIsNoLongList) {
+  const int parts[] = {2, 1, 1, 1};
+  const HaloGrid grid = even_grid({8, 3, 4, 5}, {1, 1, 1, 1}, {true, true, true, true}, parts);
+  const HaloPartition partition = grid_partition(grid, 1);
+  const HaloField planar[] = {{DataType::float32, 24, true}}, together[] = {{DataType::float32, 24, false}};
+  const auto own_bytes = [](const HaloBoundary& boundary, const std::vector<BoundaryPart>& all) {
+    std::size_t bytes = 0;
+    for (const BoundaryPart& each : all)
+      if (each.peer == boundary.rank) bytes += each.part.count;
+    return bytes;
+  };
+  const HaloBoundary boundary = boundary_of(partition, planar), same = boundary_of(partition, together);
+  std::size_t divided = 0;
+  for (const auto* all : {&boundary.gives, &boundary.takes})
+    for (const BoundaryPart& each : *all) {
+      if (each.peer != boundary.rank) continue;
+      EXPECT_TRUE(each.part.layout.indices.empty()) << each.part.layout.indices.size();
+      divided += each.part.layout.box[0].count > 1 && each.part.offset >= partition.cells * 4;
+    }
+  EXPECT_GT(divided, 40u);
+  EXPECT_EQ(own_bytes(boundary, boundary.gives), own_bytes(same, same.gives));
+  EXPECT_EQ(own_bytes(boundary, boundary.takes), own_bytes(same, same.takes));
+}
+
 TEST(HaloSchedule, VariantsHaveNames) {
   for (const HaloVariant each : halo_variants) EXPECT_EQ(parse_halo_variant(name(each)), each);
-  EXPECT_EQ(
-      error_of([] { parse_halo_variant("best"); }),
-      "best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, strided");
+  EXPECT_EQ(error_of([] { parse_halo_variant("best"); }),
+            "best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, "
+            "strided, batched");
 }
 
 }  // namespace

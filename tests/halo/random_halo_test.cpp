@@ -28,7 +28,8 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
     }
   };
   for (const HaloVariant variant : halo_variants) {
-    if ((is_direct(variant) && !direct) || (variant == HaloVariant::strided && !on_gpu)) continue;
+    const bool by_copy_engine = variant == HaloVariant::strided || variant == HaloVariant::batched;
+    if ((is_direct(variant) && !direct) || (by_copy_engine && !on_gpu)) continue;
     exchange.use(variant);
     require_right();
   }

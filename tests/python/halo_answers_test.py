@@ -61,6 +61,22 @@ def test_the_next_run_starts_with_the_answer() -> None:
     job(3, second)
 
 
+def test_answers_hold_for_one_setting_of_peer_access() -> None:
+    program = """
+    import os, numpy as np, waywiser as ww
+    gpus = ww.virtual_gpus(2)
+    group = ww.join(gpus=gpus)
+    grid = ww.GridPartition(group, (8, 9), ghost=1)
+    halo = ww.HaloExchange(group, grid, [gpus.array(np.zeros(grid.local_shape), group.rank)])
+    halo.tune(0.001, file="answers.json")
+    if group.rank == 0: print("earlier" in halo.explain(), "PEER_ACCESS=off" in halo.explain())
+    group.barrier()
+    """
+    off = "import os\nos.environ['WAYWISER_PEER_ACCESS'] = 'off'\n"
+    for before, said in [("", "False False"), ("", "True False"), (off, "False True"), (off, "True True")]:
+        assert run(2, program, program=before) == (0, [said], "")
+
+
 def test_another_shape_is_measured_and_added() -> None:
     code = """
     folder = "results"

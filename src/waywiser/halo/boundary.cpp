@@ -7,14 +7,48 @@
 namespace waywiser {
 namespace {
 
-std::vector<BoundaryPart> parts_of(const std::vector<HaloSide>& sides, std::span<const HaloField> fields,
-                                   std::size_t cells) {
+// The sides that are not empty and that a rank gives to, or takes from, itself.
+std::vector<std::size_t> own_sides(const std::vector<HaloSide>& sides, int rank) {
+  std::vector<std::size_t> own;
+  for (std::size_t side = 0; side < sides.size(); ++side)
+    if (sides[side].peer == rank && sides[side].cells.count != 0) own.push_back(side);
+  return own;
+}
+
+// Whether each side goes component by component: both ends of a copy alike.
+struct Divided {
+  std::vector<bool> gives, takes;
+
+  Divided(const HaloPartition& partition, const HaloField& field)
+      : gives(partition.gives.size()), takes(partition.takes.size()) {
+    const std::vector<std::size_t> given = own_sides(partition.gives, partition.rank),
+                                   taken = own_sides(partition.takes, partition.rank);
+    for (std::size_t i = 0; i < std::min(given.size(), taken.size()); ++i)
+      gives[given[i]] = takes[taken[i]] =
+          makes_a_list(partition.gives[given[i]].cells, field) || makes_a_list(partition.takes[taken[i]].cells, field);
+  }
+};
+
+std::vector<BoundaryPart> parts_of(const HaloPartition& partition, std::span<const HaloField> fields, bool given) {
+  const std::vector<HaloSide>& sides = given ? partition.gives : partition.takes;
+  std::vector<Divided> divided;
+  for (const HaloField& field : fields) divided.emplace_back(partition, field);
   std::vector<BoundaryPart> parts;
   for (std::size_t side = 0; side < sides.size(); ++side)
-    for (std::size_t field = 0; field < fields.size(); ++field)
-      if (sides[side].cells.count * fields[field].components != 0)
-        parts.push_back({sides[side].peer, static_cast<std::uint32_t>(field),
-                         bytes_of_cells(sides[side].cells, fields[field], cells), side, HaloVariant::packed});
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const HaloField& field = fields[i];
+      const ArrayPart& cells = sides[side].cells;
+      if (cells.count * field.components == 0) continue;
+      const auto add = [&](ArrayPart part) {
+        parts.push_back({sides[side].peer, static_cast<std::uint32_t>(i), std::move(part), side, HaloVariant::packed});
+      };
+      if (!(given ? divided[i].gives : divided[i].takes)[side]) {
+        add(bytes_of_cells(cells, field, partition.cells));
+        continue;
+      }
+      for (std::size_t component = 0; component < field.components; ++component)
+        add(bytes_of_component(cells, field, partition.cells, component));
+    }
   std::ranges::stable_sort(parts, {}, [&](const BoundaryPart& each) {
     return std::pair(each.peer, -static_cast<int>(bytes_of(fields[each.field].type)));
   });
@@ -44,8 +78,8 @@ LaidOut lay_out(const std::vector<BoundaryPart>& parts, int rank, bool all) {
 HaloBoundary boundary_of(const HaloPartition& partition, std::span<const HaloField> fields) {
   HaloBoundary boundary{partition.rank, partition.ranks, {}, {}, {}};
   for (const HaloField& each : fields) boundary.field_bytes.push_back(partition.cells * each.bytes_per_cell());
-  boundary.gives = parts_of(partition.gives, fields, partition.cells);
-  boundary.takes = parts_of(partition.takes, fields, partition.cells);
+  boundary.gives = parts_of(partition, fields, true);
+  boundary.takes = parts_of(partition, fields, false);
   return boundary;
 }
 

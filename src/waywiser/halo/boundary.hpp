@@ -21,7 +21,8 @@ struct BoundaryPart {
 };
 
 // All that one rank exchanges, in the order of its messages: by peer, then fields with larger elements first (so that
-// elements are aligned where parts lie packed), then by entry of the partition and by field. None is empty.
+// elements are aligned where parts lie packed), then by entry of the partition and by field. None is empty. What the
+// rank gives itself of a planar field is a part for each component where it would be a long list otherwise.
 struct HaloBoundary {
   int rank = 0, ranks = 1;
   std::vector<std::size_t> field_bytes;  // of each field's array

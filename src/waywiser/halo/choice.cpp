@@ -62,8 +62,11 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
 std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted) {
   if (wanted.kernels && !any_on_gpu)
     throw Error(ErrorKind::unavailable, "the fields are in host memory, which no kernel serves");
-  if (wanted.variant == HaloVariant::strided && !any_on_gpu)
+  const bool batched = wanted.variant == HaloVariant::batched;
+  if ((batched || wanted.variant == HaloVariant::strided) && !any_on_gpu)
     throw Error(ErrorKind::unavailable, "the fields are in host memory, which no copy engine serves");
+  if (batched && host_rank >= 0)
+    throw Error(ErrorKind::unavailable, "rank " + std::to_string(host_rank) + " has its fields in host memory");
   std::unique_ptr<HaloRun> hosts, kernels;
   throw_at_all(group, failure_of([&] {
                  const HaloBoundary all = with_variants(boundary, wanted.mix);
@@ -71,8 +74,9 @@ std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted)
                    kernels = scheduled_run(group, halo_schedule(wanted.variant, parts_of_kernels(all, true)), arrays);
                  if (!wanted.hosts) return;
                  const HaloBoundary rest = parts_of_kernels(all, false);
-                 hosts = on_gpu ? staged_run(group, wanted.variant, rest, arrays)
-                                : scheduled_run(group, halo_schedule(wanted.variant, rest), arrays);
+                 hosts = batched  ? batched_run(group, rest, arrays)
+                         : on_gpu ? staged_run(group, wanted.variant, rest, arrays)
+                                  : scheduled_run(group, halo_schedule(wanted.variant, rest), arrays);
                }));
   std::unique_ptr<HaloRun> made = !kernels ? std::move(hosts)
                                   : !hosts ? std::move(kernels)

@@ -42,4 +42,18 @@ ArrayPart bytes_of_cells(const ArrayPart& cells, const HaloField& field, std::si
   return part;
 }
 
+ArrayPart bytes_of_component(const ArrayPart& cells, const HaloField& field, std::size_t all, std::size_t component) {
+  const std::size_t size = bytes_of(field.type);
+  ArrayPart part = scaled(cells, size);
+  part.offset += component * all * size;
+  part.type = DataType::uint8;
+  part.array_count = all * field.bytes_per_cell();
+  return part;
+}
+
+bool makes_a_list(const ArrayPart& cells, const HaloField& field) {
+  return field.planar && field.components > 1 && cells.apart && cells.layout.indices.empty() &&
+         cells.layout.box[0].count != 1;
+}
+
 }  // namespace waywiser

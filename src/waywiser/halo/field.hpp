@@ -18,5 +18,9 @@ struct HaloField {
 
 // The part of a field's array that belongs to a part of the cells, in bytes; `all` cells are in the array.
 ArrayPart bytes_of_cells(const ArrayPart& cells, const HaloField& field, std::size_t all);
+// The same of one component of a planar field.
+ArrayPart bytes_of_component(const ArrayPart& cells, const HaloField& field, std::size_t all, std::size_t component);
+// Whether bytes_of_cells() gives a list of runs where the cells are a box: as long a list as the part has runs.
+bool makes_a_list(const ArrayPart& cells, const HaloField& field);
 
 }  // namespace waywiser

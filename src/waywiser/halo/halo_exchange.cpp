@@ -7,6 +7,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/fingerprint_hash.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/device/peer_switch.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_state.hpp"
@@ -118,10 +119,14 @@ void HaloExchange::State::set_fields(std::span<const HaloArray> wanted) {
   boundary = std::move(made);
   arrays = byte_elements(wanted);
   on_gpu = gpu;
-  place = gpu ? std::string(group.platform()->backend()) + " " + text(place_of(wanted)) : "host";
   any_on_virtual_gpu = std::ranges::count(places, says_virtual_gpu) != 0;
   any_on_gpu = any_on_virtual_gpu || std::ranges::count(places, says_gpu) != 0;
+  const auto on_host = std::ranges::find(places, says_host);
+  host_rank = on_host == places.end() ? -1 : static_cast<int>(on_host - places.begin());
   share_gpu = any_twice(said_by_all(group, gpu ? gpu_number(*group.platform(), place_of(wanted)) : 0));
+  place = gpu ? std::string(group.platform()->backend()) + " " + text(place_of(wanted)) : "host";
+  if (any_on_gpu && share_gpu) place += ", ranks share GPUs";
+  if (any_on_gpu && is_peer_access_off()) place += ", " + peer_access_is_off;
 }
 
 void HaloExchange::State::use_default() {

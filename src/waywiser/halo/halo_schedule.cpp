@@ -122,6 +122,7 @@ std::string_view schedule_name(HaloVariant variant) {
     case HaloVariant::direct: return "halo direct";
     case HaloVariant::direct_packed: return "halo direct_packed";
     case HaloVariant::strided: return "halo strided";
+    case HaloVariant::batched: return "halo batched";
     case HaloVariant::mixed: return "halo mixed";
   }
   return "";

@@ -57,9 +57,10 @@ struct [[gnu::visibility("hidden")]] HaloExchange::State {
   bool on_gpu = false;                                  // this rank's
   bool share_gpu = false;                               // two ranks have their fields on one GPU
   bool any_on_gpu = false, any_on_virtual_gpu = false;  // those of all ranks
+  int host_rank = -1;                                   // the first one with fields in host memory; -1: none
   HaloChoice choice;
   std::string reason;  // for the choice
-  std::string place;   // of this rank's fields: "host", "cuda gpu:0"
+  std::string place;   // of this rank's fields, for kept answers: "host", "cuda gpu0", "cuda gpu0, ranks share GPUs"
   std::unique_ptr<HaloRun> run;
   bool under_way = false;
   HaloTimes times;

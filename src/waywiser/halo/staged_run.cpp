@@ -1,11 +1,7 @@
 #include <optional>
 #include <utility>
 
-#include "waywiser/collective/device_schedule/local_program.hpp"
-#include "waywiser/device/platform.hpp"
-#include "waywiser/group/group.hpp"
-#include "waywiser/halo/agreement.hpp"
-#include "waywiser/halo/halo_run.hpp"
+#include "waywiser/halo/gpu_run.hpp"
 #include "waywiser/halo/strided_parts.hpp"
 
 namespace waywiser {
@@ -32,14 +28,10 @@ struct BusStaging {
   std::vector<Elements> arrays;  // of the messages' schedule
 };
 
-class StagedRun : public HaloRun {
+class StagedRun : public GpuRun {
  public:
   StagedRun(Group& group, HaloVariant variant, const HaloBoundary& boundary, std::vector<Elements> arrays)
-      : group_(group),
-        platform_(*group.platform()),
-        gpu_(place_of(arrays)),
-        stream_(platform_.open_stream(gpu_)),
-        fields_(std::move(arrays)) {
+      : GpuRun(group, std::move(arrays)) {
     if (variant == HaloVariant::whole_field) {
       schedule_ = halo_schedule(HaloVariant::per_neighbor, boundary);
       schedule_.algorithm = "halo whole_field";
@@ -98,23 +90,6 @@ class StagedRun : public HaloRun {
   void keep(std::shared_ptr<void>) override {}
 
  private:
-  static Place place_of(const std::vector<Elements>& arrays) {
-    for (const Elements& each : arrays)
-      if (each.region.place.is_gpu()) return each.region.place;
-    throw Error(ErrorKind::invalid_input, "a field of a GPU was expected");
-  }
-
-  // Other ranks would wait in vain for this one.
-  template <typename Function>
-  void or_abort(Function function) {
-    try {
-      function();
-    } catch (const Error& error) {
-      group_.abort(error.what());
-      throw;
-    }
-  }
-  void settle(Stream& stream) { stream.synchronize(Deadline::in(group_.timeout())); }
   void copy(Stream& stream, Region to, ConstRegion from) {
     stream.copy(to, from);
     count_copy(from);
@@ -161,10 +136,7 @@ class StagedRun : public HaloRun {
       throw Error(ErrorKind::unavailable, "the boundary of rank " + std::to_string(boundary.rank) + " takes " +
                                               std::to_string(copies) + " strided copies, more than " +
                                               std::to_string(most_strided_copies));
-    HaloBoundary own = boundary;
-    for (auto* parts : {&own.gives, &own.takes})
-      std::erase_if(*parts, [&](const BoundaryPart& each) { return each.peer != boundary.rank; });
-    packing_ = program(packing_schedule(own), {});
+    packing_ = own_program(boundary);
   }
   void stage_rows(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places, std::size_t bytes,
                   std::vector<RowsCopy>& copies) {
@@ -195,18 +167,6 @@ class StagedRun : public HaloRun {
     return gpu;
   }
 
-  std::unique_ptr<LocalProgram> program(Schedule schedule, Region packed) {
-    if (schedule.steps.empty()) return nullptr;
-    std::vector<Elements> arrays = fields_;
-    arrays.emplace_back(packed, DataType::uint8);
-    return std::make_unique<LocalProgram>(platform_, gpu_, std::move(schedule), arrays, *stream_);
-  }
-
-  Group& group_;
-  Platform& platform_;
-  const Place gpu_;
-  const std::unique_ptr<Stream> stream_;  // where the caller has none
-  const std::vector<Elements> fields_;
   Schedule schedule_;
   const std::shared_ptr<BusStaging> staging_ = std::make_shared<BusStaging>();
   std::unique_ptr<LocalProgram> packing_, unpacking_;  // nullptr: nothing to do

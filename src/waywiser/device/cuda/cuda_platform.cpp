@@ -9,6 +9,7 @@
 #include "waywiser/device/cuda/driver.hpp"
 #include "waywiser/device/cuda/gpu_state.hpp"
 #include "waywiser/device/cuda/kernel_launch.hpp"
+#include "waywiser/device/peer_switch.hpp"
 
 namespace waywiser {
 namespace {
@@ -36,7 +37,8 @@ std::string name_of(Allocation allocation) {
 
 }  // namespace
 
-CudaPlatform::CudaPlatform() : devices_(cuda_devices()), host_(open_host_platform()) {
+CudaPlatform::CudaPlatform()
+    : devices_(cuda_devices()), host_(open_host_platform()), peer_access_off_(is_peer_access_off()) {
   for (std::size_t gpu = 0; gpu < devices_.size(); ++gpu) allocated_.push_back(std::make_shared<std::atomic<Bytes>>(0));
 }
 
@@ -76,12 +78,13 @@ std::optional<std::string> CudaPlatform::why_no_peer_access(int gpu, int peer) c
   const int own_ordinal = ordinal(gpu);
   const int peer_ordinal = ordinal(peer);
   if (own_ordinal == peer_ordinal) return {};
+  const std::string pair = "GPU " + std::to_string(gpu) + " cannot map GPU " + std::to_string(peer);
+  if (peer_access_off_) return pair + " (" + peer_access_is_off + ")";
   check_cuda(cudaDeviceCanAccessPeer(&possible, own_ordinal, peer_ordinal), "cudaDeviceCanAccessPeer");
   if (possible != 0) return {};
   const bool slice = devices_[static_cast<std::size_t>(gpu)].name.find("MIG") != std::string::npos ||
                      devices_[static_cast<std::size_t>(peer)].name.find("MIG") != std::string::npos;
-  return "GPU " + std::to_string(gpu) + " cannot map GPU " + std::to_string(peer) +
-         " (no peer access: " + (slice ? "a MIG slice has none" : "the driver allows none between them") + ")";
+  return pair + " (no peer access: " + (slice ? "a MIG slice has none" : "the driver allows none between them") + ")";
 }
 
 // GPUs have native atomics to each other over NVLink only.

@@ -54,6 +54,7 @@ class CudaPlatform : public Platform {
   std::vector<CudaDevice> devices_;
   std::vector<std::shared_ptr<std::atomic<Bytes>>> allocated_;  // by GPU
   std::unique_ptr<Platform> host_;
+  const bool peer_access_off_;
   // Ranges opened by cudaIpc, by handle and using GPU. Opening costs up to 4 ms, so it is shared.
   std::map<std::pair<OpaqueHandle, int>, std::weak_ptr<CudaRange>> open_handles_;
   // Memory that this process itself has exported, by handle and offset: CUDA would not open it here.

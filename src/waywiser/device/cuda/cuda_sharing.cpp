@@ -7,6 +7,7 @@
 #include "waywiser/device/cuda/check.hpp"
 #include "waywiser/device/cuda/cuda_platform.hpp"
 #include "waywiser/device/cuda/driver.hpp"
+#include "waywiser/device/peer_switch.hpp"
 
 namespace waywiser {
 namespace {
@@ -108,6 +109,9 @@ SharedRegion CudaPlatform::share(ConstRegion region) {
 
 Memory CudaPlatform::open_shared(const SharedRegion& shared, Place user) {
   const Place place = find_gpu(shared.identity()).value_or(user);
+  if (peer_access_off_ && shared.identity() != identity(user.index))
+    throw Error(ErrorKind::unavailable, "GPU " + std::to_string(user.index) + " cannot map GPU " +
+                                            std::string(shared.identity()) + " (" + peer_access_is_off + ")");
   if (shared.process == static_cast<std::uint64_t>(::getpid())) {
     set_peer_access(user.index, place.index, true);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): of this very process

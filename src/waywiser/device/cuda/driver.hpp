@@ -30,6 +30,9 @@ struct Driver {
   CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                             void**, void**);
   CUresult (*function_parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*);  // null before CUDA 12.4
+  // The attributes are CUmemcpyAttributes of CUDA 12.8 or later; null before it.
+  CUresult (*copy_batch)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t,
+                         std::size_t*, CUstream);
 };
 
 // Looked up on first use. Throws unavailable if the driver lacks one.

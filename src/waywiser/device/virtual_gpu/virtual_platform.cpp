@@ -4,6 +4,7 @@
 #include "waywiser/device/host_memory.hpp"
 #include "waywiser/device/host_stream.hpp"
 #include "waywiser/device/numa.hpp"
+#include "waywiser/device/peer_switch.hpp"
 #include "waywiser/device/shared_file.hpp"
 #include "waywiser/device/virtual_gpu/bus.hpp"
 #include "waywiser/device/virtual_gpu/virtual_stream.hpp"
@@ -201,7 +202,11 @@ void check_machine(const VirtualMachine& machine) {
 
 std::unique_ptr<Platform> open_virtual_platform(const VirtualMachine& machine) {
   check_machine(machine);
-  return std::make_unique<VirtualPlatform>(machine);
+  if (!is_peer_access_off()) return std::make_unique<VirtualPlatform>(machine);
+  VirtualMachine apart = machine;
+  const auto gpus = static_cast<std::size_t>(machine.gpus);
+  apart.no_peer_access.assign(gpus, std::vector<std::string>(gpus, peer_access_is_off));
+  return std::make_unique<VirtualPlatform>(apart);
 }
 
 }  // namespace waywiser
