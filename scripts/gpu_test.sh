@@ -280,7 +280,7 @@ for name in $stages; do
     interop)
       stage setup 240 scripts/setup --offline && stage interop 170 bash -c interop ;;
     offload)
-      stage setup 240 scripts/setup --offline && stage offload 280 bash -c offload ;;
+      stage setup 240 scripts/setup --offline && stage offload 400 bash -c offload ;;
     bench)
       stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
       stage courier 60 bash -c "'$build/benchmarks/courier_benchmark' >'$work/courier_benchmark.json'" ;;
