@@ -53,6 +53,8 @@ def main() -> int:
         print("usage: halo_choices.py FILE, with a line of JSON of each setting", file=sys.stderr)
         return 2
     print(table(settings))
+    if any(setting["backend"] != "cuda" for setting in settings):
+        print("times of virtual GPUs, which say nothing about GPUs")
     wrong = [setting for setting in settings if not setting["all_verified"]]
     if wrong:
         print(f"{len(wrong)} settings had a wrong result", file=sys.stderr)

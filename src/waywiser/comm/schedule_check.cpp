@@ -5,13 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "waywiser/comm/round_check.hpp"
+
 namespace waywiser {
 namespace {
-
-struct RunAccess {
-  std::size_t buffer = 0, first = 0, end = 0;
-  bool write = false;
-};
 
 std::string number_text(std::size_t number) { return std::to_string(number); }
 
@@ -79,9 +76,14 @@ class ScheduleCheck {
     }
     const std::size_t size = buffer_count(block);
     if (block.offset > size) return fail("a block outside of its buffer"), false;
-    for_each_run(schedule_, block, [&](std::size_t first, std::size_t count) {
+    const auto check_run = [&](std::size_t first, std::size_t count) {
       if (count > size || first > size - count) fail("a block outside of its buffer");
-    });
+    };
+    const BlockLayout* layout = block.layout == 0 ? nullptr : &schedule_.layouts[block.layout - 1];
+    if (layout != nullptr && layout->indices.empty())  // the last run of a box reaches farthest
+      check_run(block.offset + layout->run_at(layout->runs() - 1), layout->run);
+    else
+      for_each_run(schedule_, block, check_run);
     return !why_;
   }
 
@@ -135,35 +137,18 @@ class ScheduleCheck {
     if (!open.empty()) fail("a put to rank " + std::to_string(open.begin()->first) + " without a signal");
   }
 
-  void add(std::vector<RunAccess>& accesses, const Block& block, bool write) const {
-    if (block.count == 0) return;
-    const std::size_t buffer = block.area == Area::array ? 3 + block.array : static_cast<std::size_t>(block.area);
-    for_each_run(schedule_, block, [&](std::size_t first, std::size_t count) {
-      accesses.push_back({buffer, first, first + count, write});
-    });
-  }
-
   // Data written by one step of a round must not be touched by another. Returns the first step of the next round.
   std::size_t check_round(std::size_t first) {
     const std::vector<Step>& steps = schedule_.steps;
-    std::vector<RunAccess> accesses;
+    std::vector<BlockAccess> accesses;
     std::size_t i = first;
     for (; i < steps.size() && steps[i].round == steps[first].round; ++i) {
       if (steps[i].kind == StepKind::copy && steps[i].destination == steps[i].source) continue;
-      add(accesses, steps[i].destination, true);
-      add(accesses, steps[i].source, false);
+      accesses.push_back({&steps[i].destination, true});
+      accesses.push_back({&steps[i].source, false});
     }
-    std::ranges::sort(accesses, [](const RunAccess& a, const RunAccess& b) {
-      return a.buffer != b.buffer ? a.buffer < b.buffer : a.first < b.first;
-    });
-    std::size_t buffer = 0, written = 0, read = 0;  // up to here
-    for (const RunAccess& access : accesses) {
-      if (access.buffer != buffer) written = read = 0;
-      buffer = access.buffer;
-      if (access.first < written || (access.write && access.first < read))
-        fail("steps of round " + std::to_string(steps[first].round) + " touch the same elements");
-      (access.write ? written : read) = std::max(access.write ? written : read, access.end);
-    }
+    if (touch_the_same(schedule_, accesses))
+      fail("steps of round " + std::to_string(steps[first].round) + " touch the same elements");
     return i;
   }
 
