@@ -77,7 +77,12 @@ def halo_answers() -> Json:
 def remote_roads() -> Json:
     """By hand: tests/python/remote_roads_test.py checks what `tune --remote` writes."""
     time = {"direction": "input", "bytes": 4096, "road": "pinned", "seconds": 1e-5}
-    server = {"address": "10.0.0.5:7421", "gpu": 0, "name": "H200", "times": [time, {**time, "direction": "output", "plain": True}]}
+    server = {
+        "address": "10.0.0.5:7421",
+        "gpu": 0,
+        "name": "H200",
+        "times": [time, {**time, "direction": "output", "plain": True}],
+    }
     return {"schema": "waywiser.remote_roads", "version": 1, "servers": [server]}
 
 

@@ -37,11 +37,21 @@ void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
   RemoteRequest request = request_for(RequestKind::plain, 0);
   request.secret = hexadecimal(random);
   const RemoteReply reply = state_->answer("data_plain", request);
-  state_->told_as("data_plain", [&] {
-    const Endpoint at = parse_endpoint(reply.address);
-    state_->plain.emplace(
-        SecretPair{"plain", request.secret, at, false, state_->group.timeout(), {}, interrupted}.join());
-  });
+  try {
+    state_->told_as("data_plain", [&] {
+      SecretPair pair;
+      pair.purpose = "plain";
+      pair.secret = request.secret;
+      pair.root = parse_endpoint(reply.address);
+      pair.encrypt = false;
+      pair.timeout = state_->group.timeout();
+      pair.interrupted = interrupted;
+      state_->plain.emplace(pair.join());
+    });
+  } catch (...) {
+    state_->group.abort("the client has no way for its arrays");  // the worker may have it already
+    throw;
+  }
 }
 
 std::string RemoteGpu::data_encrypted_by() const { return state_->plain ? "" : encrypted_by(); }
