@@ -371,8 +371,33 @@ struct TeamCalls {
       }
     }
   }
+  // By the first warp, thread, or all of the block, in place.
+  template <Scope scope, typename T, typename Gpu>
+  WAYWISER_DEVICE static void in_place(const BodyRanks<Gpu>& body) {
+    constexpr std::uint64_t count = 37;
+    auto* numbers = body.template at<T>(1 << 18);
+    body.barrier();
+    if (scope == Scope::block || body.ranks.gpu().index_in(Scope::block) < (scope == Scope::warp ? 32u : 1u)) {
+      const Team<Gpu, scope> team(body.ranks, body.terms.team);
+      body.template each<scope>(count, [&](std::uint64_t i) { numbers[i] = body_value<T>(body.rank(), i, 9); });
+      team.reduce(numbers, numbers, count, TeamOp::sum);
+      body.template each<scope>(count, [&](std::uint64_t i) {
+        T wanted = body_value<T>(0, i, 9);
+        for (int rank = 1; rank < team.size(); ++rank)
+          wanted = combined(TeamOp::sum, wanted, body_value<T>(rank, i, 9));
+        body.need(numbers[i], wanted, i);
+      });
+      team.barrier();
+    }
+    body.barrier();
+  }
   template <typename Gpu>
   WAYWISER_DEVICE static void run(const BodyRanks<Gpu>& body) {
+    in_place<Scope::thread, std::uint8_t>(body);
+    in_place<Scope::warp, std::uint16_t>(body);
+    in_place<Scope::warp, double>(body);
+    in_place<Scope::block, std::int16_t>(body);
+    in_place<Scope::block, float>(body);
     of_type<std::uint64_t>(body, 1);
     of_type<std::int32_t>(body, 2);
     of_type<float>(body, 3);
