@@ -106,6 +106,7 @@ one_sided() {
   if [ -x .venv/bin/waywiser ]; then
     .venv/bin/waywiser run -n 2 "$build/examples/11_one_sided_cuda" || status=1
     .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py tests/python/heap_test.py || status=1
+    .venv/bin/waywiser bench put get signal atomics barrier --from kernel --sizes 8,8K,1M,64M || status=1
   else
     for rank in 0 1; do
       WAYWISER_JOB=example-$$ WAYWISER_SIZE=2 WAYWISER_LOCAL_SIZE=2 WAYWISER_RANK=$rank \
@@ -115,6 +116,9 @@ one_sided() {
     wait -n || status=1
   fi
   "$build/benchmarks/one_sided_benchmark" >"$work/one_sided_benchmark.json" || status=1
+  if [ -x "$build/apps/moe_dispatch_cuda" ]; then
+    ranks 2 moe_dispatch_cuda --format json || status=1
+  fi
   return $status
 }
 
@@ -251,9 +255,9 @@ for name in $stages; do
     one_sided)
       [ -x "$build/benchmarks/one_sided_benchmark" ] && [ -x "$build/examples/11_one_sided_cuda" ] &&
         [ -x "$build/waywiser_tests" ] ||
-        stage one_sided_build 300 bash -c "build_programs waywiser_tests example_11_one_sided_cuda one_sided_benchmark"
+        stage one_sided_build 300 bash -c "build_programs waywiser_tests example_11_one_sided_cuda one_sided_benchmark moe_dispatch_cuda"
       stage one_sided 170 bash -c one_sided
-      [ ! -f "$work/one_sided_benchmark.json" ] || cp "$work/one_sided_benchmark.json" "$out/" ;;
+      for file in one_sided_benchmark.json halo.jsonl; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
     halo)
       stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
       for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
