@@ -115,9 +115,15 @@ one_sided() {
   find_libraries
   "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='HeapOnCudaGpus.*' || status=1
   for program in $one_sided_examples; do of_two "$program" || status=1; done
-  [ ! -x .venv/bin/waywiser ] || .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py \
-    tests/python/heap_test.py tests/python/languages_test.py || status=1
+  if [ -x .venv/bin/waywiser ]; then
+    .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py tests/python/heap_test.py tests/python/languages_test.py ||
+      status=1
+    .venv/bin/waywiser bench put get signal atomics barrier --from kernel --sizes 8,8K,1M,64M || status=1
+  fi
   "$build/benchmarks/one_sided_benchmark" >"$work/one_sided_benchmark.json" || status=1
+  if [ -x "$build/apps/moe_dispatch_cuda" ]; then
+    ranks 2 moe_dispatch_cuda --format json || status=1
+  fi
   return $status
 }
 
@@ -290,9 +296,9 @@ for name in $stages; do
     one_sided)
       [ -x "$build/benchmarks/one_sided_benchmark" ] && [ -x "$build/examples/stencil" ] &&
         [ -x "$build/waywiser_tests" ] ||
-        stage one_sided_build 400 bash -c "build_programs waywiser_tests ${one_sided_examples// / example_} one_sided_benchmark"
+        stage one_sided_build 400 bash -c "build_programs waywiser_tests ${one_sided_examples// / example_} one_sided_benchmark moe_dispatch_cuda"
       stage one_sided 300 bash -c one_sided
-      [ ! -f "$work/one_sided_benchmark.json" ] || cp "$work/one_sided_benchmark.json" "$out/" ;;
+      for file in one_sided_benchmark.json halo.jsonl; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
     halo)
       stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
       for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;

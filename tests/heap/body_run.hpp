@@ -11,7 +11,8 @@
 
 namespace waywiser {
 
-// Runs a body at all ranks with a heap of its own; launch(stream, terms, more) enqueues it. Throws what it finds.
+// Runs a body at all ranks with a heap of its own; launch(stream, terms, more) enqueues it. Throws what it finds. With
+// less than 100 turns less is done of all else too, for what is slow.
 template <typename Launch>
 void run_body(Group& group, Place place, const std::string& name, std::uint64_t turns, Seconds deadline,
               const Launch& launch) {
@@ -23,7 +24,9 @@ void run_body(Group& group, Place place, const std::string& name, std::uint64_t 
   Heap heap(group, name, place, one_sided::body_bytes);
   heap.set_deadline(deadline);
   const HeapTeam team = heap.world();
-  one_sided::BodyTerms more{team.terms(), turns, turns < 100 ? 2u : 20u};
+  one_sided::BodyTerms more{team.terms(), turns};
+  more.times = turns < 100 ? 1 : 20;
+  more.unit_step = turns < 100 ? 8 : 1;
   Memory shared;
   bool all_reached = true;
   for (int rank = 0; rank < group.size(); ++rank) all_reached = all_reached && heap.why_proxied(rank).empty();

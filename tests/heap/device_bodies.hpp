@@ -22,6 +22,7 @@ struct BodyTerms {
   TeamTerms team;           // all ranks
   std::uint64_t turns = 0;  // of a litmus test
   std::uint64_t times = 0;  // of atomics of each thread
+  unsigned unit_step = 1;   // of the threads that make calls alone: the first of so many
   // 4096 bytes of GPU memory by tickets: this rank's, which the left one has opened, and the right one's.
   std::byte *mine = nullptr, *theirs = nullptr;
 };
@@ -52,7 +53,9 @@ struct BodyRanks {
   template <Scope scope, typename Function>
   WAYWISER_DEVICE void each_unit(Function f) const {
     if constexpr (scope == Scope::thread)
-      ranks.gpu().each_thread(f);
+      ranks.gpu().each_thread([&](unsigned unit) {
+        if (unit % terms.unit_step == 0) f(unit);
+      });
     else if constexpr (scope == Scope::warp)
       ranks.gpu().each_warp(f);
     else

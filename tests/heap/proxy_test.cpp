@@ -33,7 +33,20 @@ void every_body(Group& group, Place place) {
 TEST(HeapProxies, TwoRanksOnTwoMachinesMakeEveryCall) { EXPECT_EQ(problems_of(2, every_body, 60, 1), ""); }
 
 // Of a machine with two ranks these reach each other; the ring goes over both kinds of neighbours.
-TEST(HeapProxies, FourRanksOnTwoMachinesMakeEveryCall) { EXPECT_EQ(problems_of(4, every_body, 60, 2), ""); }
+TEST(HeapProxies, FourRanksOnTwoMachines) {
+  TestRanks ranks(4);
+  ranks.virtual_gpus = 2;
+  ranks.machines_apart = true;
+  ranks.ranks_of_machine = 2;
+  ranks.timeout = 60;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const Place place = gpu_of_rank(group);
+    run_body(group, place, "a team of two machines", 10, 60, launch_on_host<TeamCalls>);
+    run_body(group, place, "blocks of two machines", 10, 60, launch_on_host<BlocksOrder>);
+    run_body(group, place, "waits of two machines", 10, 60, launch_on_host<Waits>);
+  }),
+            no_problems);
+}
 
 // One machine for each rank.
 TestRanks& apart(TestRanks& ranks, int gpus) {

@@ -52,7 +52,7 @@ TEST(HeapOnCudaGpus, DeviceCallsAndLitmusTestsByTheProxy) {
   ranks.timeout = 60;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
     each_body([&](const char* name, auto body) {
-      run_body(group, gpu(group.rank()), name, 200, 20, launch_on_gpu<decltype(body)>);
+      run_body(group, gpu(group.rank()), name, 90, 20, launch_on_gpu<decltype(body)>);
     });
   }),
             no_problems);
