@@ -1,7 +1,5 @@
 #pragma once
 
-#include <bit>
-
 #include "waywiser/heap/device/reached_heap.hpp"
 
 namespace waywiser::one_sided {
@@ -127,16 +125,16 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
 template <typename T>
 WAYWISER_DEVICE std::uint64_t word_bits(T value) {
   if constexpr (sizeof(T) == 4)
-    return std::bit_cast<std::uint32_t>(value);
+    return __builtin_bit_cast(std::uint32_t, value);
   else
-    return std::bit_cast<std::uint64_t>(value);
+    return __builtin_bit_cast(std::uint64_t, value);
 }
 template <typename T>
 WAYWISER_DEVICE T word_of_bits(std::uint64_t bits) {
   if constexpr (sizeof(T) == 4)
-    return std::bit_cast<T>(static_cast<std::uint32_t>(bits));
+    return __builtin_bit_cast(T, static_cast<std::uint32_t>(bits));
   else
-    return std::bit_cast<T>(bits);
+    return __builtin_bit_cast(T, bits);
 }
 
 // By copies of what a caller has, so that its own objects stay in registers.
