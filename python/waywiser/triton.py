@@ -37,8 +37,9 @@ TEAM_RANK = tl.constexpr(5)
 TEAM_SIZE = tl.constexpr(6)
 OWN = tl.constexpr(7)
 MEMORY = tl.constexpr(8)
-COUNTERS = tl.constexpr(24)
-ARRIVALS = tl.constexpr(64)  # in bytes, behind a word for each member
+MEMBERS = tl.constexpr(72)
+COUNTERS = tl.constexpr(136)
+ARRIVALS = tl.constexpr(512)  # in bytes, behind a word for each member
 
 
 def table(heap: Heap, team: HeapTeam, *, stream: Stream = None) -> Any:
@@ -141,7 +142,7 @@ def barrier(table):  # type: ignore[no-untyped-def]
         _set(_word(table, COUNTERS + member).to(tl.uint64) + 8 * _word(table, TEAM_RANK), arrival)
     for member in range(members):
         arrived = mine + 8 * member.to(tl.uint64)  # type: ignore[attr-defined]
-        _wait(table, arrived, arrived - own, arrival, _word(table, MEMORY + 8 + member).to(tl.int32) + 1)
+        _wait(table, arrived, arrived - own, arrival, _word(table, MEMBERS + member).to(tl.int32) + 1)
     tl.debug_barrier()
     tl.store((mine + ARRIVALS).to(tl.pointer_type(tl.uint64)), arrival)
     tl.debug_barrier()

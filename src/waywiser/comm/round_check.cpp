@@ -4,6 +4,7 @@
 #include <compare>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace waywiser {
