@@ -216,7 +216,7 @@ halo_shared() {
 interop() {
   local status=0
   .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/group_joining_test.py \
-    tests/python/torch_backend_test.py tests/python/examples_test.py -k "not choose_and_copy and not one_sided" || status=1
+    tests/python/torch_backend_test.py tests/python/torch_init_test.py tests/python/examples_test.py -k "not choose_and_copy and not one_sided" || status=1
   PYTHONPATH=python .venv/bin/python tests/python/torch_calls_test.py "$work/torch_calls_gpu.json" || status=1
   .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node "$(nvidia-smi -L | head -n 4 | wc -l)" \
     tests/python/gpu_interop.py "$work/interop.json" && return $status

@@ -144,7 +144,7 @@ def _reason_here(answer: dict[str, Any], planned: str) -> str:
     others = [one for one in others if "encrypt" not in one["why"] and not one["why"].startswith("not measured")]
     note = f"; {planned.partition('; ')[2]}" if "; " in planned else ""
     if not others:
-        return f"the only measured path at {size}{note}"
+        return f"the only path at {size}{note}"
     second, ratio = others[0]["label"], others[0]["ratio"]
     if others[0]["why"].startswith("equal"):
         return f"equal to {second} at {size} within the confidence intervals{note}"

@@ -297,9 +297,27 @@ def show() -> None:
             print(f"{row['bytes']:>10} " + " ".join(f"{row['us'][name]:>15.1f}" for name in names))
 
 
-if ON_GPU:
-    torch.cuda.set_device(DEVICE)
-dist.init_process_group("waywiser")
+def free_mib() -> int:
+    torch.cuda.synchronize()
+    return int(torch.cuda.mem_get_info()[0] >> 20)
+
+
+def begin() -> None:
+    """Makes the default group; notes how long that takes with the first all_reduce, and what memory it takes."""
+    if ON_GPU:
+        torch.cuda.set_device(DEVICE)
+    first = torch.ones(3, device=DEVICE)  # CUDA's context is not the back end's
+    free = free_mib() if ON_GPU else 0
+    start = time.perf_counter()
+    dist.init_process_group("waywiser")
+    dist.all_reduce(first)
+    assert first.tolist() == [SIZE] * 3
+    rows.append({"fact": "init_process_group and the first all_reduce, seconds", "value": time.perf_counter() - start})
+    if ON_GPU:
+        rows.append({"fact": "memory of the GPU that these take, MiB", "value": free - free_mib()})
+
+
+begin()
 plain = dist.new_group(backend="gloo")  # for messages of this program
 peer = dist.new_group(backend="nccl") if ON_GPU else plain
 store = dist.PrefixStore("interop", dist.distributed_c10d._get_default_store())

@@ -86,6 +86,8 @@ def test_trace_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["latency", "--machine", "hse-a", "--sizes", "64K..8"], "below the first"),
         (["latency", "--machine", "hse-a", "--pair", "gpu0>gpu9"], "is not in hse-a"),
         (["latency", "--machine", "recorded-4xh200"], "no NIC"),
+        (["latency", "--machine", "hse-a", "--set", "pxn=on"], "--set pxn is for collectives"),
+        (["all_to_all", "--machine", "hse-a", "--set", "pxn=maybe"], "pxn is one of off, on"),
         (["latency", "--machine", "hse-a", "--path", "gdr=on"], "write MECHANISM NAME=VALUE"),
         (["latency", "--machine", "hse-a", "--path", "copy_engine fast"], "write MECHANISM NAME=VALUE"),
         (["latency", "--machine", "hse-a", "--path", "copy_engine", "--vary", "gdr"], "settings of UCX over RDMA"),
@@ -279,3 +281,14 @@ def test_a_rail_optimised_network_without_taper_blocks_nothing(machine: str) -> 
         run = Collective(load_topology(machine), cluster, "all_to_all", [1 << 28], ["direct"])
         seconds[kind] = run.run(lambda *_: None)[0].seconds
     assert seconds["rail-optimised"] <= 1.02 * seconds["fat-tree"]
+
+
+def test_pxn_keeps_messages_in_their_rail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("nodes: 16 x dgx-a100\nnetwork: rail-optimised(8:1)\n")
+    seconds = []
+    for setting in ("pxn=off", "pxn=on"):
+        words = ["all_to_all", "--cluster", str(file), "--algorithms", "direct", "--sizes", "256M", "--set", setting]
+        assert run(["simulate", *words, "--json"]) == 0
+        seconds.append(json.loads(capsys.readouterr().out)["cases"][0]["seconds"])
+    assert 2 * seconds[1] < seconds[0]

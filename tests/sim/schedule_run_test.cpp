@@ -161,6 +161,22 @@ TEST(ScheduleRun, ANodeWithOneRankSendsAllThroughItsNic) {
   EXPECT_GE(simulate(node, spec, trial).seconds, static_cast<double>(trial.bytes) / 25e9);
 }
 
+// Without PXN a message to another rail crosses the upper switches, which are few here.
+TEST(ScheduleRun, WithPxnMessagesStayInTheirRail) {
+  const NodeModel node = node_of("dgx-a100");
+  ClusterSpec spec = cluster(16, "rail-optimised");
+  spec.network.taper = 8;
+  CollectiveTrial trial = all_reduce("direct", Bytes{1} << 28);
+  trial.operation = Collective::all_to_all;
+  const Seconds without = simulate(node, spec, trial).seconds;
+  trial.pxn = true;
+  EXPECT_LT(3 * simulate(node, spec, trial).seconds, without);
+  spec.network.taper = 1;
+  const Seconds wide = simulate(node, spec, trial).seconds;
+  spec.network.taper = 8;
+  EXPECT_DOUBLE_EQ(simulate(node, spec, trial).seconds, wide);  // no cable between switches is used
+}
+
 TEST(ScheduleRun, RanksCanHaveTheGpusInAnotherOrder) {
   const NodeModel node = node_of("dgx-1v");
   CollectiveTrial trial = all_reduce("ring", 256 << 20);

@@ -35,7 +35,8 @@ def simulate(
     ] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting: nic=ndr400, gdr=off.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting: nic=ndr400, gdr=off."),
     ] = None,
     pair: Annotated[
         str, typer.Option(metavar="SRC-to-DST", help="Places on the first and last node.")
@@ -94,14 +95,14 @@ def _say_port(spec: Cluster, topology: Any) -> None:
 
 def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
     """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
-    fixed = {}
+    fixed, known = {}, {**VARIED, "pxn": ("off", "on")}
     for text in texts:
         name, equals, value = text.partition("=")
-        if name in VARIED and equals:
-            if value not in VARIED[name] and not (name == "nics" and re.fullmatch(r"[1-9]\d?", value)):
-                raise InputError(f"--set {text!r}: {name} is one of {', '.join(VARIED[name])}")
+        if name in known and equals:
+            if value not in known[name] and not (name == "nics" and re.fullmatch(r"[1-9]\d?", value)):
+                raise InputError(f"--set {text!r}: {name} is one of {', '.join(known[name])}")
             fixed[name] = value
-    values, port = settings_in([text for text in texts if text.split("=")[0] not in VARIED])
+    values, port = settings_in([text for text in texts if text.split("=")[0] not in known])
     spec.costs.update(values)
     if port is not None:
         spec.network["port_rate"] = port
@@ -124,6 +125,8 @@ def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[st
             raise InputError(f"--pair {pair!r}: {place!r} is not in {machine.name}: {', '.join(machine.places())}")
     if "nodes" in vary:
         raise InputError("--vary nodes is for collectives: a transfer is between the first and the last node")
+    if "pxn" in fixed:
+        raise InputError("--set pxn is for collectives: a transfer takes the NICs beside its GPUs")
     network = {**spec.network, "nodes": max(2, spec.nodes)}
     sweep = Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
     sweep.others = others
@@ -171,7 +174,7 @@ def _collective(
 
     spec.of_one_type()
     for name in [*vary, *fixed]:
-        if name not in ("gdr", "nodes"):
+        if name not in ("gdr", "nodes", *fixed.keys() & {"pxn"}):
             raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")
     chosen = algorithms or [
         name for name in COMPARED[what] if name != "in_network" or spec.network.get("in_network_reduction")
@@ -183,7 +186,7 @@ def _collective(
     _say_port(spec, topology)
     spec.check_size(max(1, len(topology.ids("gpu"))))
     run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
-    run.order = order
+    run.order, run.pxn = order, fixed.get("pxn") == "on"
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)

@@ -141,7 +141,7 @@ def node_charts(profile: Profile) -> Markup | None:
     if not roads:
         return None
     rows = [row.cells for row in rows_of(profile)]
-    parts: list[Child] = [table([one.capitalize() for one in HEAD], rows), _legend()]
+    parts: list[Child] = [table([one.capitalize() for one in HEAD], rows, class_="nodes"), _legend()]
     for road in roads:
         charts = [chart for operation in _SHOWN if (chart := _chart(road, operation))]
         over = f"{road.source} to {road.destination}" + (f" over {road.rail}" if road.rail else "")

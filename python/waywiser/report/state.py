@@ -19,10 +19,8 @@ _PAIR = re.compile(r"\b((?:[\w.-]+:)?(?:host|gpu)\d+)(>>?)((?:[\w.-]+:)?(?:host|
 def state_table(profile: Profile, results: Results) -> Markup:
     """Machine, software, conditions, notes; at most 400 rows."""
     rows: list[list[Child]] = [["Machine", profile.machine], ["Fingerprint", profile.fingerprint]]
-    rows += [
-        ["Back end", profile.backend],
-        *([[profile.verb.capitalize(), profile.created]] if profile.created else []),
-    ]
+    rows += [["Back end", profile.backend]]
+    rows += [[profile.verb.capitalize(), profile.created]] if profile.created else []
     topology = results.topology or {}
     rows += _flat(topology.get("software", {}), "software")
     rows += _flat(profile.state)

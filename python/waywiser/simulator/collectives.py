@@ -62,6 +62,7 @@ class Collective:
     direct: Sequence[str] = (BEST,)
     ranks: int = 0
     order: Sequence[int] = ()  # the GPUs of a node in the order of its ranks; empty: by number
+    pxn: bool = False  # a message to another rail leaves by the GPU beside the NIC of that rail
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
 
@@ -124,6 +125,7 @@ class Collective:
             "ranks": self.ranks,
             "bytes": size,
             "direct": direct,
+            "pxn": self.pxn,
             "job_bytes": self.cluster.job_bytes,
             "order": [f"gpu{gpu}" for gpu in self.order],
         }

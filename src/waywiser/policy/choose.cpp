@@ -71,7 +71,7 @@ std::string number(const char* format, double value) {
 std::string reason(const Candidates& all, const Segment& segment, std::size_t next, double middle) {
   const std::string size = format_bytes(static_cast<Bytes>(middle));
   const Cost& chosen = all.costs[segment.choice];
-  if (next == segment.choice) return "the only measured path at " + size;
+  if (next == segment.choice) return "the only path at " + size;
   const std::string other = label(all.series[next]->path);
   const double ratio = all.costs[next].seconds(middle) / chosen.seconds(middle);
   if (overlap(chosen.interval(middle), all.costs[next].interval(middle)))

@@ -34,7 +34,7 @@ void add_runner_up(CollectiveRow& row, const Rivals& rivals, const Segment& segm
         (next == segment.choice || rivals.costs[i].seconds(bytes) < rivals.costs[next].seconds(bytes)))
       next = i;
   const std::string size = format_bytes(static_cast<Bytes>(bytes));
-  row.why = "the only measured way at " + size;
+  row.why = "the only way at " + size;
   if (next == segment.choice) return;
   row.runner_up = rivals.series[next]->way;
   row.runner_up_ratio = rivals.costs[next].seconds(bytes) / rivals.costs[segment.choice].seconds(bytes);

@@ -32,6 +32,7 @@ CollectiveTrial trial_of(const Json& value) {
   if (value.contains("order"))
     for (const Json& gpu : require_array(value, "order", "request"))
       trial.order.push_back(gpu.is_string() ? gpu.get<std::string>() : "");
+  trial.pxn = value.contains("pxn") && value.at("pxn") == true;
   if (value.contains("direct")) trial.direct = parse_direct(require_string(value, "direct", "request"));
   return trial;
 }

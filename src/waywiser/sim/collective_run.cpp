@@ -144,7 +144,7 @@ int add_other_job(World& world, const RankRoutes& roads, Bytes bytes, Nobody& no
 
 Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
   World world(node, cluster);
-  const RankRoutes roads(world, trial.direct, trial.order);
+  const RankRoutes roads(world, trial.direct, trial.order, trial.pxn);
   const int all = world.nodes() * roads.ranks_of_node();
   const int ranks = trial.ranks == 0 ? all : trial.ranks;
   if (ranks < 1 || ranks > all)

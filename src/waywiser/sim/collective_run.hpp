@@ -17,6 +17,7 @@ struct CollectiveTrial {
   Bytes bytes = 0;                 // of the whole buffer; of what each rank gives where blocks differ by rank
   Bytes chunk = 0;                 // of pipelined algorithms; 0: their default
   DirectRdma direct = DirectRdma::best;
+  bool pxn = false;                // as RankRoutes has it
   Bytes job_bytes = 0;             // a second job: each node also sends so many bytes to the node half a cluster away
   std::uint32_t most_rounds = 64;  // of each run of rounds that are alike, where one schedule stands for all; 0: all.
                                    // With a second job, which ends at some time, all are run.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/topology/relation.hpp"
@@ -32,8 +33,8 @@ std::vector<std::string> closest_nics(const World& world, const std::vector<std:
 
 }  // namespace
 
-RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order)
-    : world_(world), direct_(direct) {
+RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order, bool pxn)
+    : world_(world), direct_(direct), pxn_(pxn) {
   devices_ = world.node().topology().ids("gpu");
   if (!order.empty() && !std::ranges::is_permutation(order, devices_))
     throw Error(ErrorKind::invalid_input,
@@ -91,6 +92,12 @@ TimedRoute RankRoutes::within(int node, const std::string& from, const std::stri
   return road;
 }
 
+int RankRoutes::sender(int from, int to) const {
+  if (!pxn_ || nic(from) == nic(to)) return from;
+  const int beside = node_of(from) * ranks_of_node() + to % ranks_of_node();
+  return distance(relation(world_.node().graph(), device(from), device(beside))) == 0 ? beside : from;
+}
+
 TimedRoute RankRoutes::road(int from, int to) const {
   const int a = node_of(from), b = node_of(to);
   if (a == b && (!world_.share_domain(a, b) || device(from) == device(to))) return within(a, device(from), device(to));
@@ -100,8 +107,14 @@ TimedRoute RankRoutes::road(int from, int to) const {
     road.latency += costs["step.start"];
     return road;
   }
-  TimedRoute road = to_nic(from);
-  extend(road, world_.cross(a, nic(from), b, nic(to)));
+  const int by = sender(from, to);
+  TimedRoute road = to_nic(by);
+  if (by != from) {
+    TimedRoute first = world_.road(a, device(from), device(by));
+    extend(first, road);
+    road = std::move(first);
+  }
+  extend(road, world_.cross(a, nic(by), b, nic(to)));
   extend(road, from_nic(to));
   road.latency += costs["step.start"] + costs["step.network"];
   return road;

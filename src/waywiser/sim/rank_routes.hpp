@@ -16,7 +16,8 @@ enum class DirectRdma : std::uint8_t {
 class RankRoutes {
  public:
   // `order`: another order of the GPUs of a node; empty: as numbered. Throws invalid_input: not all of them, once each.
-  RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {});
+  // `pxn`: a message to another rail first goes over NVLink to the GPU beside the NIC of that rail, as NCCL's PXN does.
+  RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {}, bool pxn = false);
   int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }
   int node_of(int rank) const noexcept { return rank / ranks_of_node(); }
   // Hops and latency of one message, its start included.
@@ -31,10 +32,12 @@ class RankRoutes {
  private:
   TimedRoute within(int node, const std::string& from, const std::string& to) const;
   TimedRoute staged(int node, const std::string& from, const std::string& to) const;
+  int sender(int from, int to) const;  // the rank whose NIC sends
   TimedRoute better(const TimedRoute& direct, const TimedRoute& staged) const;
 
   World& world_;
   DirectRdma direct_;
+  bool pxn_;
   std::vector<std::string> devices_, nics_;
 };
 
