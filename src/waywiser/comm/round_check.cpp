@@ -1,9 +1,11 @@
 #include "waywiser/comm/round_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace waywiser {
