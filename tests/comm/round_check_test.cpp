@@ -71,7 +71,7 @@ TEST(RoundCheck, FacesOfManyComponentsAreLookedAtOnce) {
     for (const auto& [to, from] : {std::pair(std::size_t{0}, side), std::pair(side + 1, std::size_t{1})})
       schedule.steps.push_back({StepKind::copy, 0, -1, face(i, to), face(i, from)});
   EXPECT_EQ(why_invalid(schedule), std::nullopt);
-  schedule.steps.back().destination = face(components - 1, 1);
+  schedule.steps.back().destination = face(components - 1, 0);
   EXPECT_EQ(why_invalid(schedule), "steps of round 0 touch the same elements");
   schedule.steps.back().destination = face(components - 1, 2 * side * side * side);
   EXPECT_EQ(why_invalid(schedule), "a block outside of its buffer");

@@ -1,6 +1,7 @@
 #include "waywiser/comm/round_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <map>
 #include <optional>
