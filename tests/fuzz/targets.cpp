@@ -17,6 +17,7 @@ constexpr Target all[] = {{"topology_json", topology_json},
                           {"lifeline", lifeline},
                           {"peer_messages", peer_messages},
                           {"launch", launch},
+                          {"remote_frames", remote_frames},
                           {"worker_requests", worker_requests}};
 
 }  // namespace

@@ -47,6 +47,7 @@ void reception(Bytes input);
 void lifeline(Bytes input);
 void peer_messages(Bytes input);
 void launch(Bytes input);
+void remote_frames(Bytes input);
 void worker_requests(Bytes input);
 
 }  // namespace waywiser::fuzz

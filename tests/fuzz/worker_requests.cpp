@@ -1,7 +1,5 @@
 // What a client that knows the key may send to its worker: frames, one after the other.
-#include <cstdint>
-#include <cstdio>
-
+#include "tests/fuzz/frame_count.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
@@ -39,14 +37,6 @@ class HostileClient final : public WorkerChannel {
  private:
   static constexpr waywiser::Bytes most_given = 1 << 24;
   waywiser::Bytes given_ = 0, expected_ = 0;
-};
-
-// Told at the end of a run of the fuzzer: an input is many frames.
-struct FrameCount {
-  std::uint64_t frames = 0;
-  ~FrameCount() {
-    if (frames > 10'000) std::fprintf(stderr, "frames: %llu\n", static_cast<unsigned long long>(frames));
-  }
 };
 
 }  // namespace
