@@ -23,20 +23,21 @@
 #define WAYWISER_NVSHMEM_HOST static inline
 
 // X(NAME, TYPE) for each type of NVSHMEM: those of atomics and waits, of bits, and all.
-#define WAYWISER_NVSHMEM_BIT_TYPES(X)                                                                     \
-  X(uint, unsigned int)                                                                                   \
-  X(ulong, unsigned long)                                                                                 \
-  X(ulonglong, unsigned long long) X(int32, std::int32_t) X(int64, std::int64_t) X(uint32, std::uint32_t) \
-      X(uint64, std::uint64_t)
+#define WAYWISER_NVSHMEM_BIT_TYPES(X) \
+  X(uint, unsigned int)               \
+  X(ulong, unsigned long)             \
+  X(ulonglong, unsigned long long)    \
+  X(int32, std::int32_t) X(int64, std::int64_t) X(uint32, std::uint32_t) X(uint64, std::uint64_t)
 #define WAYWISER_NVSHMEM_WORD_TYPES(X) \
   WAYWISER_NVSHMEM_BIT_TYPES(X)        \
   X(int, int) X(long, long) X(longlong, long long) X(size, std::size_t) X(ptrdiff, std::ptrdiff_t)
-#define WAYWISER_NVSHMEM_WHOLE_TYPES(X)                                                                         \
-  WAYWISER_NVSHMEM_WORD_TYPES(X)                                                                                \
-  X(char, char)                                                                                                 \
-  X(schar, signed char)                                                                                         \
-  X(short, short) X(uchar, unsigned char) X(ushort, unsigned short) X(int8, std::int8_t) X(int16, std::int16_t) \
-      X(uint8, std::uint8_t) X(uint16, std::uint16_t)
+#define WAYWISER_NVSHMEM_WHOLE_TYPES(X) \
+  WAYWISER_NVSHMEM_WORD_TYPES(X)        \
+  X(char, char)                         \
+  X(schar, signed char)                 \
+  X(short, short)                       \
+  X(uchar, unsigned char)               \
+  X(ushort, unsigned short) X(int8, std::int8_t) X(int16, std::int16_t) X(uint8, std::uint8_t) X(uint16, std::uint16_t)
 #if defined(__CUDACC__)
 #define WAYWISER_NVSHMEM_HALF_TYPES(X) X(half, __half) X(bfloat16, __nv_bfloat16)
 #else
