@@ -59,5 +59,5 @@ def test_bad_input_gets_one_line(words: list[str], why: str) -> None:
 
 def test_gpus_and_hosts_do_not_share_a_heap() -> None:
     words = ["--memory", "host-to-gpu", "--backend", "virtual_gpu", "--budget", "1", "--sizes", "8"]
-    code, said, errors = bench("put", "--from", "kernel", *words)
+    _, said, errors = bench("put", "--from", "kernel", *words)
     assert "a heap is in the memory of the hosts or of the GPUs" in said + errors
