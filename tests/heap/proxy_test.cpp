@@ -155,7 +155,7 @@ TEST(HeapProxies, AWaitThatNobodyEndsIsAnError) {
 }
 
 // Rank 1 stands still: its progress thread answers nothing.
-// Faults: rank H
+// Faults: gpus N
 TEST(HeapProxies, AnAccessThatIsNotAnsweredInTimeIsAnError) {
   for (const bool on_gpu : {false, true}) {
     TestRanks ranks(2);
@@ -184,7 +184,7 @@ TEST(HeapProxies, AnAccessThatIsNotAnsweredInTimeIsAnError) {
 }
 
 // A kernel that waits hears at once that a rank has died: its own deadline is far away.
-// Faults: rank K
+// Faults: gpus D
 TEST(HeapProxies, AKernelStopsWhenARankHasDied) {
   for (const bool on_gpu : {false, true}) {
     TestRanks ranks(2);

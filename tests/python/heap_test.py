@@ -56,6 +56,27 @@ def test_puts_are_seen_behind_their_signal(place: str, ranks: int) -> None:
     assert in_ranks(ranks, place, code) == (0, ["right"] * ranks, "")
 
 
+@PLACES
+def test_two_machines_put_by_the_proxy(place: str) -> None:
+    code = """
+        why = heap.why_proxied(right)
+        assert why.startswith("it is on another machine") and "\\n" not in why and heap.why_proxied(rank) == ""
+        assert why in refused(ww.UnavailableError, heap.address, right)
+        team = heap.world()
+        for turn in range(1, 4):
+            heap.put(array(np.full(100, 10.0 * turn + rank)), right, 64)
+            heap.signal(right, 0, turn)
+            heap.wait(0, turn, "==", source=left)
+            assert (there(100, float, 64) == 10 * turn + left).all()
+            heap.barrier(team)
+        group.barrier()
+        print("right")
+        """
+    apart = "import os; os.environ['WAYWISER_MACHINE'] = os.environ['WAYWISER_RANK']\n"
+    program = apart + PROGRAM.replace("sys.argv[1]", repr(place))
+    assert run(2, code, program=program) == (0, ["right"] * 2, "")
+
+
 def test_calls_in_a_stream_are_in_its_order() -> None:
     code = """
         team, stream = heap.world(), gpus.open_stream(rank)

@@ -12,6 +12,13 @@ WAYWISER_DEVICE constexpr std::uint64_t packets_of(std::uint64_t bytes) { return
 // Packets that a thread has under way at once.
 inline constexpr unsigned packet_batch = 4;
 
+// Whether each thread has one packet or none, of a whole word: a quick way for few bytes, with little between a word and
+// the link.
+WAYWISER_DEVICE inline bool is_word_each(const void* data, std::uint64_t bytes, std::uint64_t threads) {
+  return (reinterpret_cast<std::uintptr_t>(data) | bytes) % sizeof(block::Word8) == 0 &&
+         bytes / sizeof(block::Word8) <= threads;
+}
+
 // A put by the LL protocol, for few bytes: each 8 bytes travel with their flag in one store, and nothing waits for
 // earlier ones. They go to packets at a rank, packets_of(bytes) of them, and wait_packets() there takes them out. The
 // number, from 1, differs from all earlier ones in these packets. Before the next put into them the receiver must have
@@ -36,6 +43,12 @@ WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* p
   Gpu& gpu = ranks.gpu();
   gpu.join(scope);
   const std::uint64_t apart = gpu.count_of(scope);
+  if (is_word_each(source, bytes, apart)) {
+    if (const unsigned mine = gpu.index_in(scope); mine < all)
+      gpu.store_packet(to + mine, reinterpret_cast<const block::Word8*>(source)[mine], number);
+    gpu.join(scope);
+    return;
+  }
   for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
     block::Word8 words[packet_batch] = {};
     WAYWISER_UNROLL
@@ -58,6 +71,23 @@ WAYWISER_DEVICE void wait_packets(const Transfers<Gpu>& ranks, T* destination, c
   Gpu& gpu = ranks.gpu();
   gpu.join(scope);
   const std::uint64_t apart = gpu.count_of(scope);
+  if (is_word_each(destination, bytes, apart)) {
+    if (const unsigned mine = gpu.index_in(scope); mine < all) {
+      block::LlPacket taken = {};
+      ranks.wait(
+          [&] {
+            taken = gpu.load_packet(packets + mine);
+            return taken.is_of(number);
+          },
+          [&] {
+            ranks.stop_late(&packets[mine].number, Comparison::eq, static_cast<std::uint32_t>(number), taken.number,
+                            from);
+          });
+      reinterpret_cast<block::Word8*>(destination)[mine] = block::Word8{{taken.low, taken.high}};
+    }
+    gpu.join(scope);
+    return;
+  }
   for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
     block::LlPacket taken[packet_batch] = {};
     std::uint64_t late = first;  // the first that has not come
