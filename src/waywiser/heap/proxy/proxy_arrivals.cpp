@@ -14,6 +14,8 @@ using Kind = ProxyRoad::Kind;
 
 namespace {
 
+constexpr Seconds loading = 30;  // until the kernel of deliveries is loaded
+
 bool puts(const ProxyRequest& request) { return request.move != ProxyMove::get && request.count != 0; }
 bool gets(const ProxyRequest& request) { return request.move == ProxyMove::get && request.count != 0; }
 
@@ -40,6 +42,10 @@ ProxyArrivals::ProxyArrivals(const ProxyRoad& road, std::shared_ptr<Platform> pl
   if (!place.is_gpu()) return;
   stream_ = platform_->open_stream(place);
   ended_ = platform_->create_event(place);
+  // The first launch loads the kernel, for which CUDA may wait until all other kernels have ended:
+  // too late once kernels wait for a delivery.
+  launch({});
+  stream_->synchronize(Deadline::in(loading));
 }
 
 bool ProxyArrivals::advance() {
@@ -111,6 +117,10 @@ void ProxyArrivals::begin() {
   }
   under_way_ = true;
   delivery.arrivals = reinterpret_cast<ProxyArrival* const*>(reach(list_.region()));
+  launch(delivery);
+}
+
+void ProxyArrivals::launch(const one_sided::Delivery& delivery) {
   const auto body = [delivery] {
     one_sided::HostHeapBlock gpu;
     one_sided::deliver(gpu, delivery);

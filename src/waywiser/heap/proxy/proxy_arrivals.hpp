@@ -47,6 +47,7 @@ class ProxyArrivals {
   bool receive(Peer& peer);
   std::string why_not(const one_sided::ProxyRequest& request) const;
   void begin();
+  void launch(const one_sided::Delivery& delivery);
   bool is_carried_out() const;
   void answer();
   void answer(Peer& peer, std::uint64_t number);
