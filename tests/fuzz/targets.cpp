@@ -9,16 +9,11 @@ namespace waywiser::fuzz {
 namespace {
 
 constexpr std::size_t longest_refusal = 1500;
-constexpr Target all[] = {{"topology_json", topology_json},
-                          {"profile_json", profile_json},
-                          {"plan_json", plan_json},
-                          {"frames", frames},
-                          {"reception", reception},
-                          {"lifeline", lifeline},
-                          {"peer_messages", peer_messages},
-                          {"launch", launch},
-                          {"remote_frames", remote_frames},
-                          {"worker_requests", worker_requests}};
+constexpr Target all[] = {{"topology_json", topology_json}, {"profile_json", profile_json},
+                          {"plan_json", plan_json},         {"frames", frames},
+                          {"reception", reception},         {"lifeline", lifeline},
+                          {"peer_messages", peer_messages}, {"launch", launch},
+                          {"remote_frames", remote_frames}, {"worker_requests", worker_requests}};
 
 }  // namespace
 
