@@ -102,6 +102,7 @@ def test_a_client_has_limits(tmp_path: Path) -> None:
     assert short.close() == (0, "")
 
 
+@pytest.mark.slow
 def test_the_end_of_a_clients_time_ends_a_function_that_never_does(tmp_path: Path) -> None:
     (tmp_path / "more.py").write_text(FUNCTIONS)
     server = Server(tmp_path, "--functions", str(tmp_path / "more.py"), "--seconds", "1")
