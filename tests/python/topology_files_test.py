@@ -115,7 +115,7 @@ def test_xgmi() -> None:
     assert machine.route("gpu0", "gpu1").limit is None  # unknown, and not guessed
     assert machine.device("gpu0").attributes["gcn"] == "gfx942" and "sm" not in machine.device("gpu0").attributes
     placement = machine.place(2)
-    assert "all 1 pairs have xGMI" in placement.why and "gpu0 - gpu1: rate not known" in placement.why
+    assert "the pair has xGMI" in placement.why and "gpu0 - gpu1: rate not known" in placement.why
     assert placement.gres_conf[-1] == "AutoDetect=rsmi"
 
 

@@ -257,6 +257,9 @@ def test_wrapped_paths_stay_in_their_column(
     rows = capsys.readouterr().out.splitlines()[3:]
     assert len(rows) > 20 and any("direction=push" in row for row in rows)
     assert all(row[0] in "* " and row[1] == " " for row in rows if not row.startswith("unavailable"))
+    monkeypatch.delenv("COLUMNS")
+    assert run(["explain", "gpu0", "gpu1", "64K", "--machine", "recorded-4xh200"]) == 0
+    assert " ways=copy_engine+host_staged) " in capsys.readouterr().out  # a parameter is not broken
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,12 @@ def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
     wide = console().width >= 110
     times = [">simulated"] if answer.get("simulated") else [">measured", ">predicted"]
     made = table("", "path", *times, *([">bandwidth"] if wide else []), ">limit", ">ratio", "why")
-    made.columns[1].min_width = 24 if console().width >= 100 else 12
+    labels = [_label(one.get("label") or one.get("path")) for one in _objects(answer.get("candidates"))]
+    longest = max((len(word) for label in labels for word in spaced(label).split()), default=0)
+    made.columns[1].min_width = min(max(24, longest), 36) if console().width >= 100 else 12
     chosen = _label(answer.get("chosen"))
-    for one in _objects(answer.get("candidates")):
+    for one, label in zip(_objects(answer.get("candidates")), labels, strict=True):
         measured = one.get("measured")
-        label = _label(one.get("label") or one.get("path"))
         seconds = _figure(measured.get("seconds") if isinstance(measured, dict) else None, format_seconds)
         cells = [
             "*" if label == chosen else "",

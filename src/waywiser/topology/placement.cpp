@@ -182,7 +182,7 @@ void explain_links(Placement& placement, const Pairs& pairs, const std::vector<s
     placement.why.push_back(of_pairs(without, number) + " have no " + kind +
                             (placement.exact && placement.odd.empty() ? "; no choice has fewer" : ""));
   if (placement.pairs_without_nvlink == 0)
-    placement.why.push_back("all " + std::to_string(number) + " pairs have " + kind);
+    placement.why.push_back((number == 1 ? "the pair has " : "all " + std::to_string(number) + " pairs have ") + kind);
 }
 
 void explain_odd(Placement& placement, const Pairs& pairs, const std::vector<std::size_t>& chosen) {
