@@ -25,7 +25,8 @@ struct Litmus {
   std::array<int, 2> orders{};  // of each rank
 };
 
-constexpr std::size_t words_of_rank = 64, x_at = 0, y_at = 8;
+constexpr std::size_t words_of_rank = 128, x_at = 0, y_at = 8;  // the counters of a team among them
+static_assert(64 + sizeof(TeamCounters) <= words_of_rank * sizeof(std::uint64_t));
 constexpr std::uint64_t new_value = 1;
 
 LitmusWords words(const Ranks& ranks) { return {ranks.at<std::uint64_t>(x_at), ranks.at<std::uint64_t>(y_at), 1}; }
