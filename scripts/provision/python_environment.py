@@ -55,8 +55,8 @@ for text in sys.argv[1:]:
         print(wanted.name)
 """
 
-# Run by the base interpreter when offline: lines of a .pth file that add the folders it imports packages from, with what
-# the .pth files there do.
+# Run by the base interpreter when offline: lines of a .pth file that add the folders it imports packages from, and what
+# the .pth files there ask for.
 _PACKAGE_FOLDERS = """
 import os, sys
 print("\\n".join(f"import site; site.addsitedir({path!r})" for path in sys.path if path and os.path.isdir(path)

@@ -12,8 +12,8 @@ WAYWISER_DEVICE constexpr std::uint64_t packets_of(std::uint64_t bytes) { return
 // Packets that a thread has under way at once.
 inline constexpr unsigned packet_batch = 4;
 
-// Whether each thread has one packet or none, of a whole word: a quick way for few bytes, with little between a word and
-// the link.
+// Whether each thread has one packet or none, of a whole word: a quick way for few bytes, with little between a word
+// and the link.
 WAYWISER_DEVICE inline bool is_word_each(const void* data, std::uint64_t bytes, std::uint64_t threads) {
   return (reinterpret_cast<std::uintptr_t>(data) | bytes) % sizeof(block::Word8) == 0 &&
          bytes / sizeof(block::Word8) <= threads;
