@@ -83,7 +83,7 @@ class OneSided : public Transfers<Gpu> {
     gpu().join(scope);
     if (gpu().index_in(scope) == 0)
       this->wait([&] { return test(word, how, value); },
-                 [&] { this->stop_late(word, how, value, this->g(word, this->rank()), from); });
+                 [&] { this->stop_late(word, how, value, gpu().read(word), from); });
     gpu().join(scope);
   }
   // Of `count` words, those whose `status` is not 0 are left out; nullptr: none is. If none is left: test_all and
@@ -121,7 +121,7 @@ class OneSided : public Transfers<Gpu> {
     const std::uint64_t first = first_counted(count, status);
     if (first == count) return count;
     this->wait([&] { return (found = test_any(words, count, status, how, value)) != count; },
-               [&] { this->stop_late(words + first, how, value, this->g(words + first, this->rank()), any_rank); });
+               [&] { this->stop_late(words + first, how, value, gpu().read(words + first), any_rank); });
     return found;
   }
   template <typename T>
