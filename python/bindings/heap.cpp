@@ -47,18 +47,19 @@ nb::list words_of(const one_sided::HeapTerms& heap, const one_sided::TeamTerms& 
   using one_sided::FaultNotice, one_sided::TeamCounters;
   static_assert(offsetof(FaultNotice, failed) == 0 && offsetof(FaultNotice, offset) == 8 &&
                 offsetof(FaultNotice, wanted) == 24 && offsetof(FaultNotice, seen) == 32 &&
-                offsetof(FaultNotice, comparison) == 40 && offsetof(TeamCounters, arrived) == 0 &&
-                offsetof(TeamCounters, arrivals) == 8 * one_sided::most_ranks && one_sided::most_ranks == 64);
+                offsetof(FaultNotice, comparison) == 40 && offsetof(TeamCounters, arrived) == 0);
+  constexpr std::size_t most = std::size(one_sided::HeapTerms{}.ranks);
   nb::list words;
   const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
   for (const std::uintptr_t each :
        {static_cast<std::uintptr_t>(heap.rank), static_cast<std::uintptr_t>(heap.size), heap.deadline_ns,
         address(heap.notice), heap.bytes, static_cast<std::uintptr_t>(team.rank),
-        static_cast<std::uintptr_t>(team.size), address(heap.ranks[heap.rank])})
+        static_cast<std::uintptr_t>(team.size), address(heap.ranks[heap.rank]), offsetof(TeamCounters, arrivals),
+        std::uintptr_t{most}})
     words.append(each);
   for (const std::byte* memory : heap.ranks) words.append(address(memory));
   for (const int member : team.members) words.append(member);
-  for (int i = 0; i < static_cast<int>(one_sided::most_ranks); ++i) {
+  for (int i = 0; i < static_cast<int>(most); ++i) {
     const std::byte* memory = i < team.size ? heap.ranks[team.members[i]] : nullptr;
     words.append(memory == nullptr ? 0 : address(memory) + heap.counters + team.slot * sizeof(TeamCounters));
   }

@@ -36,21 +36,22 @@ SIZE = tl.constexpr(1)
 TEAM_RANK = tl.constexpr(5)
 TEAM_SIZE = tl.constexpr(6)
 OWN = tl.constexpr(7)
-MEMORY = tl.constexpr(8)
-MEMBERS = tl.constexpr(72)
-COUNTERS = tl.constexpr(136)
-ARRIVALS = tl.constexpr(512)  # in bytes, behind a word for each member
+ARRIVALS = tl.constexpr(8)  # where the number of arrivals is in a team's counters, in bytes
+MOST = tl.constexpr(9)  # the number of places in each list: the ranks' memory, the team's members, their counters
+MEMORY = tl.constexpr(10)
 
 
 def table(heap: Heap, team: HeapTeam, *, stream: Stream = None) -> Any:
     """What kernels need of a heap and a team of it, as a tensor of PyTorch on the present GPU. It must live until the
     kernels have ended, and be made again after `Heap.set_deadline`.
 
-    Raises InputError for a heap in host memory.
+    Raises InputError for a heap in host memory, UnavailableError with `why_proxied`: stores must reach all ranks.
     """
     import torch
 
     words = heap._core.words(team._core, stream)
+    for each in range(words[SIZE.value]):
+        heap.address(each)
     return torch.tensor([word - (word >> 63 << 64) for word in words], dtype=torch.int64, device="cuda")
 
 
@@ -131,20 +132,23 @@ def wait_until(table, offset, value):  # type: ignore[no-untyped-def]
 @triton.jit
 def barrier(table):  # type: ignore[no-untyped-def]
     """Waits until all members of the team have come; what their programs have stored before is there afterwards."""
-    mine = _word(table, COUNTERS + _word(table, TEAM_RANK).to(tl.int32)).to(tl.uint64)
+    most = _word(table, MOST).to(tl.int32)
+    counters = MEMORY + 2 * most
+    mine = _word(table, counters + _word(table, TEAM_RANK).to(tl.int32)).to(tl.uint64)
     own = _word(table, OWN).to(tl.uint64)
-    arrival = tl.load((mine + ARRIVALS).to(tl.pointer_type(tl.uint64)), volatile=True) + 1
+    arrivals = mine + _word(table, ARRIVALS)
+    arrival = tl.load(arrivals.to(tl.pointer_type(tl.uint64)), volatile=True) + 1
     members = _word(table, TEAM_SIZE).to(tl.int32)
     tl.debug_barrier()
     tl.inline_asm_elementwise("fence.sc.sys; mov.u32 $0, 0;", "=r,r,~{memory}", [members], tl.int32, False, 1)
     tl.debug_barrier()
     for member in range(members):
-        _set(_word(table, COUNTERS + member).to(tl.uint64) + 8 * _word(table, TEAM_RANK), arrival)
+        _set(_word(table, counters + member).to(tl.uint64) + 8 * _word(table, TEAM_RANK), arrival)
     for member in range(members):
         arrived = mine + 8 * member.to(tl.uint64)  # type: ignore[attr-defined]
-        _wait(table, arrived, arrived - own, arrival, _word(table, MEMBERS + member).to(tl.int32) + 1)
+        _wait(table, arrived, arrived - own, arrival, _word(table, MEMORY + most + member).to(tl.int32) + 1)
     tl.debug_barrier()
-    tl.store((mine + ARRIVALS).to(tl.pointer_type(tl.uint64)), arrival)
+    tl.store(arrivals.to(tl.pointer_type(tl.uint64)), arrival)
     tl.debug_barrier()
 
 

@@ -121,18 +121,11 @@ def test_the_table_of_triton_has_the_places_of_the_core() -> None:
     text = Path(ROOT, "python/bindings/heap.cpp").read_text()
     words = text[text.index("nb::list words_of") : text.index("return words;")]
     order = ["heap.rank)", "heap.size)", "deadline_ns", "heap.notice", "heap.bytes", "team.rank)", "team.size)"]
-    order += ["heap.ranks[heap.rank]", ": heap.ranks)", ": team.members)", "heap.counters"]
+    order += ["heap.ranks[heap.rank]", "arrivals)", "{most}", ": heap.ranks)", ": team.members)", "heap.counters"]
     places = [words.index(each) for each in order]
     assert places == sorted(places)
     module = Path(ROOT, "python/waywiser/triton.py").read_text()
-    for name, place in (
-        ("RANK", 0),
-        ("SIZE", 1),
-        ("TEAM_RANK", 5),
-        ("TEAM_SIZE", 6),
-        ("OWN", 7),
-        ("MEMORY", 8),
-        ("COUNTERS", 24),
-    ):
-        assert f"\n{name} = tl.constexpr({place})\n" in module
+    numbers = {"RANK": 0, "SIZE": 1, "TEAM_RANK": 5, "TEAM_SIZE": 6, "OWN": 7, "ARRIVALS": 8, "MOST": 9, "MEMORY": 10}
+    for name, place in numbers.items():
+        assert f"\n{name} = tl.constexpr({place})" in module
     assert "[$1+16]" in module and "[$1+24]" in module  # deadline and notice
