@@ -277,12 +277,13 @@ TEST(Heap, WhereStoresDoNotReachTheReasonIsToldAndTheProxyCarries) {
     }
     const HeapTeam all = heap.world();
     std::string wrong;
-    run_kernel(group, heap, [&](const HostOneSided& ranks) {
-      const one_sided::Team<one_sided::HostHeapBlock> team(ranks, all.terms());
-      for (int other = 0; other < 3; ++other) ranks.p(ranks.at<int>(0) + ranks.rank(), 10 + ranks.rank(), other);
+    run_kernel(group, heap, [&](const HostOneSided& reached) {
+      const one_sided::Team<one_sided::HostHeapBlock> team(reached, all.terms());
+      for (int other = 0; other < 3; ++other)
+        reached.p(reached.at<int>(0) + reached.rank(), 10 + reached.rank(), other);
       team.barrier();
       for (int other = 0; other < 3; ++other)
-        if (ranks.g(ranks.at<int>(0) + other, ranks.rank()) != 10 + other) wrong = "what was put";
+        if (reached.g(reached.at<int>(0) + other, reached.rank()) != 10 + other) wrong = "what was put";
       team.barrier();
     });
     require_that(wrong.empty(), wrong);
