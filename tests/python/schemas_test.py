@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python/waywiser"
 SCHEMAS = PACKAGE / "schemas"
 NAMES = sorted(file.stem for file in SCHEMAS.glob("*.json"))
-NO_DOCUMENTS = {"errors", "toml"}  # a module, the configuration file
+NO_DOCUMENTS = {"cu", "errors", "toml"}  # what NVRTC compiles for Numba, a module, the configuration file
 INTERNAL = {"parts"}  # the simulator's own table, which nothing else reads
 
 
