@@ -9,6 +9,12 @@ target_link_libraries(waywiser_tests PRIVATE waywiser_core waywiser_warnings GTe
 # Quicker to build; the core has its own. A sanitizer's reports name lines.
 set(test_options -O1 $<IF:$<BOOL:${WAYWISER_SANITIZE}>,-g1,-g0>)
 target_compile_options(waywiser_tests PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${test_options}>")
+if(WAYWISER_WITH_CUDA AND WAYWISER_UNITY AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  # It makes every call in every scope, for which ptxas takes minutes. GPUs run it optimised: scripts/gpu_test.sh builds
+  # without WAYWISER_UNITY.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/heap/cuda/device_calls_on_gpus_test.cu" PROPERTIES
+                              COMPILE_OPTIONS -Ofc=mid)
+endif()
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 waywiser_compile_together(waywiser_tests <gtest/gtest.h>)
 waywiser_python_package(libucx libucx_folder)
