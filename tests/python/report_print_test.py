@@ -30,9 +30,12 @@ _OPTIONS = (
 )
 _WORD = re.compile(r'<word xMin="([\d.]+)" yMin="[\d.]+" xMax="([\d.]+)" yMax="[\d.]+">([^<]*)</word>')
 
-pytestmark = pytest.mark.skipif(
-    not _CHROMIUM or not shutil.which("pdftotext"), reason="needs chromium and pdftotext (poppler-utils)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not _CHROMIUM or not shutil.which("pdftotext"), reason="needs chromium and pdftotext (poppler-utils)"
+    ),
+]
 
 
 def _browse(folder: Path, *options: str) -> None:
