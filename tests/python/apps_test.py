@@ -75,7 +75,7 @@ def test_steps_in_one_kernel_are_compared_with_the_others(name: str) -> None:
     command = ["-n", "3", BUILT / f"{name}_virtual", *CASES[name], *QUICK, "--fused", "yes", "--parts", parts]
     for each in answers(command):
         fused = [] if each["title"].endswith(" simple") else ["fused"]
-        others = [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "automatic"]
+        others = [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "batched", "automatic"]
         assert ways(each["rows"]) == [*others, *fused]
 
 

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "waywiser/heap/device/proxy_ring.hpp"
 #include "waywiser/heap/device/terms.hpp"
 #include "waywiser/kernels/device_code.hpp"
 

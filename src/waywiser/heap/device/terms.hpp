@@ -3,10 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "waywiser/heap/device/proxy_ring.hpp"
 #include "waywiser/kernels/device_code.hpp"
 
 namespace waywiser::one_sided {
+
+struct ProxyRing;
 
 // Which threads make a call together: one, all of its warp, or all of its block.
 enum class Scope { thread, warp, block };
