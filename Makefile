@@ -19,7 +19,7 @@ test:
 	$(SETUP) --tests
 	@scripts/test $(TEST_FLAGS)
 
-# The explorer of schedules, stores in any order, and the other Python tests: the programs of apps/, every fault, jobs under every
+# The explorer of schedules, stores in any order, groups on virtual GPUs, and the other Python tests: the programs of apps/, every fault, jobs under every
 # launcher, GPUs of a server, wheels, large simulations.
 test-slow:
 	$(SETUP) --slow-tests

@@ -20,6 +20,7 @@ from waywiser.bench.table import tables
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
 
+pytestmark = pytest.mark.slow
 COMMAND = [sys.executable, "-c", "from waywiser.cli import main; main()", "bench"]
 
 

@@ -14,6 +14,7 @@ from rank_jobs import HAS_TORCH, NO_PLAN, ROOT, TORCHRUN, example, finish, runti
 import waywiser
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 BUILT = ROOT / "build" / "examples"
 
 ROW = {

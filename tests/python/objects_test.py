@@ -11,6 +11,7 @@ from two_machines import TwoMachines
 from waywiser import _core
 
 __all__ = ["runtime_folder"]
+pytestmark = pytest.mark.slow
 
 
 def ok(ranks: int, code: str, *options: str) -> None:

@@ -168,6 +168,7 @@ def test_what_draws_says_what_is_missing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_plots")
 def test_tuning_works_without_plots(run: Run, tmp_path: Path) -> None:
     code, out, err = run("tune", "--machine", "remote-t4", "--results", str(tmp_path / "r"))

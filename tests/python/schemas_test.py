@@ -159,6 +159,7 @@ def test_what_the_readers_refuse(name: str, spoil: Callable[[Json], object], whe
     assert [line.partition(":")[0] for line in wrong(value)] == [where]
 
 
+@pytest.mark.slow
 def test_what_this_machine_writes(run: Run, tmp_path: Path) -> None:
     folder = str(tmp_path / "results")
     measured = ["measure", "--quick", "--budget", "3", "--operations", "latency", "--backend", "host"]

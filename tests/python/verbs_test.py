@@ -82,6 +82,7 @@ def test_tune_passes_its_budget_on(core: FakeCore, tmp_path: Path) -> None:
     assert options["verify"]["budget_seconds"] == pytest.approx(17.5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_summary_has_at_most_40_lines(
     gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
