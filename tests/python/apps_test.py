@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ def test_a_program_notices_ghosts_that_were_not_filled(name: str) -> None:
 @pytest.mark.skipif(not MPIRUN, reason="there is no mpirun")
 def test_mpi_is_compared_too(name: str, ranks: int) -> None:
     if not (BUILT / f"{name}_mpi").exists():
+        assert not Path(sys.executable).with_name("mpicxx").exists(), "the build has not found the wheel of Open MPI"
         pytest.skip("the programs were built without MPI")
     command = [*MPIRUN, "-n", str(ranks), str(BUILT / f"{name}_mpi"), *CASES[name], *QUICK, "--undivided", "yes"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
