@@ -218,6 +218,9 @@ interop() {
   .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/group_joining_test.py \
     tests/python/torch_backend_test.py tests/python/torch_init_test.py tests/python/examples_test.py -k "not choose_and_copy and not one_sided" || status=1
   PYTHONPATH=python .venv/bin/python tests/python/torch_calls_test.py "$work/torch_calls_gpu.json" || status=1
+  PYTHONPATH=python .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node 2 benchmarks/torch_startup.py \
+    >"$work/torch_startup.json" || status=1
+  cut -c1-400 "$work/torch_startup.json"
   .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node "$(nvidia-smi -L | head -n 4 | wc -l)" \
     tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
@@ -284,7 +287,7 @@ for name in $stages; do
       stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
       stage tune 600 bash -c tune ;;
     interop)
-      stage setup 240 scripts/setup --offline && stage interop 170 bash -c interop ;;
+      stage setup 240 scripts/setup --offline && stage interop 230 bash -c interop ;;
     offload)
       stage setup 240 scripts/setup --offline && stage offload 400 bash -c offload ;;
     bench)

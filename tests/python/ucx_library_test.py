@@ -68,3 +68,29 @@ def test_a_listed_folder_comes_before_the_usual_ones(monkeypatch: pytest.MonkeyP
     (tmp_path / "libucp.so.0").touch()
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/none::{tmp_path}")
     assert ucx_library._system() == tmp_path / "libucp.so.0"
+
+
+JOIN = """
+import ctypes
+import waywiser as ww
+libc = ctypes.CDLL(None)
+def code():
+    functions = [ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in ("mmap", "munmap", "shmdt")]
+    return [ctypes.string_at(function, 16) for function in functions]
+before = code()
+with ww.join() as group:
+    group.barrier()
+assert code() == before, "a function of the C library was replaced"
+getenv = libc.getenv
+getenv.restype = ctypes.c_char_p
+assert getenv(b"UCX_MEM_MMAP_HOOK_MODE") is None and getenv(b"UCX_MEM_CUDA_HOOK_MODE") is None
+"""
+
+
+def test_a_group_within_a_machine_replaces_no_function() -> None:
+    """UCX would take a second for that, which only a network card's registrations need."""
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", JOIN], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

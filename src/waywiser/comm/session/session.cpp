@@ -23,6 +23,7 @@
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/topology/discover.hpp"
+#include "waywiser/topology/system_files.hpp"
 
 namespace waywiser {
 namespace {
@@ -38,7 +39,14 @@ std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options
   return wanted ? encrypted_messages(*options.launch, options.chooser.get()) : nullptr;
 }
 
+// Only such a card keeps registrations of memory.
+bool uses_rdma(const Launch& launch) {
+  return !is_within_a_machine(launch) && !SystemFiles("").list("/sys/class/infiniband").empty();
+}
+
+// Also opens UCX, which the settings are for.
 JobNetwork chosen_network(const JoinOptions& options) {
+  ucx_library(uses_rdma(*options.launch));
   JobNetwork network =
       job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr, *options.encrypt);
   if (!network.note.empty() && options.launch->rank == 0)

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "waywiser/base/dynamic_library.hpp"
 #include "waywiser/base/environment.hpp"
+#include "waywiser/base/set_environment.hpp"
 
 namespace waywiser {
 namespace {
@@ -83,6 +85,26 @@ std::string find_functions(const DynamicLibrary& library, UcxFunctions& function
   return missing;
 }
 
+// While it lives, the environment says that no function is replaced. UCX reads this only when it is opened.
+class NoHooks {
+ public:
+  explicit NoHooks(bool wanted) {
+    for (const char* name : {"UCX_MEM_MMAP_HOOK_MODE", "UCX_MEM_CUDA_HOOK_MODE"}) {
+      if (!wanted || environment(name)) continue;
+      set_environment(name, "none");
+      set_.emplace_back(name);
+    }
+  }
+  NoHooks(const NoHooks&) = delete;
+  NoHooks& operator=(const NoHooks&) = delete;
+  ~NoHooks() {
+    for (const char* name : set_) remove_from_environment(name);
+  }
+
+ private:
+  std::vector<const char*> set_;
+};
+
 }  // namespace
 
 std::string mapped_libucp(const std::string& maps) {
@@ -96,7 +118,8 @@ std::string mapped_libucp(const std::string& maps) {
   return {};
 }
 
-UcxLibrary::UcxLibrary() {
+UcxLibrary::UcxLibrary(bool keeps_registrations) {
+  const NoHooks while_opened(!keeps_registrations);
   const std::string mapped = mapped_libucp(maps_of_this_process());
   if (!mapped.empty()) {
     load(mapped);
@@ -128,8 +151,8 @@ void UcxLibrary::load(const std::string& name) {
     why_not_ = text() + " cannot be used: 1.13 or a later 1.x is needed";
 }
 
-const UcxLibrary& ucx_library() {
-  static const UcxLibrary library;
+const UcxLibrary& ucx_library(bool keeps_registrations) {
+  static const UcxLibrary library(keeps_registrations);
   return library;
 }
 

@@ -10,7 +10,7 @@ namespace waywiser {
 // example by an MPI) is used; else WAYWISER_LIBUCP; else the system's libucp.so.0.
 class UcxLibrary {
  public:
-  UcxLibrary();
+  explicit UcxLibrary(bool keeps_registrations);
 
   bool usable() const noexcept { return why_not_.empty(); }
   const std::string& why_not() const noexcept { return why_not_; }
@@ -30,8 +30,11 @@ class UcxLibrary {
   UcxFunctions functions_;
 };
 
-// Opened at the first call; always the same afterwards.
-const UcxLibrary& ucx_library();
+// Opened at the first call; always the same afterwards. What the first call says: if UCX may keep registrations of
+// memory with a network card, it replaces the functions of the C library and of CUDA that give memory back, which takes
+// a second. A process whose ranks use no such card says false; UCX_MEM_MMAP_HOOK_MODE and UCX_MEM_CUDA_HOOK_MODE of the
+// user win.
+const UcxLibrary& ucx_library(bool keeps_registrations = true);
 
 // The path of the libucp in a text like /proc/self/maps, or empty.
 std::string mapped_libucp(const std::string& maps);
