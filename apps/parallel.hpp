@@ -8,7 +8,8 @@
 //     for_each(count, f)                 f(i) for 0 <= i < count, in any order
 //     for_each(rows, columns, f)         f(row, column) for all of them; columns vary fastest; a class of f can have a
 //                                        `rows_at_once`: so many rows a thread of a GPU takes together
-//     sum(count, f) -> T                 of f(i); depends neither on the threads nor on chance; T has + and is 0 as T{}
+//     sum(count, f) -> T                 of f(i), which runs once for each i and may store values, too; depends neither
+//                                        on the threads nor on chance; T has + and is 0 as T{}
 //     sum(rows, columns, f) -> T
 //     max(count, f) -> T                 of f(i) and 0
 //     wait()                             for all loops so far

@@ -31,7 +31,7 @@ SIZES = {
 CLUSTERS = {"lassen": 8, "dgx-a100": 32}
 COLOURS = {"whole_field": "tab:red", "per_neighbor": "tab:blue", "packed": "tab:green", "automatic": "black",
            "mpi": "tab:orange", "nccl": "tab:olive", "direct": "tab:purple", "direct_packed": "tab:pink",
-           "strided": "tab:brown", "batched": "tab:cyan"}  # fmt: skip
+           "strided": "tab:brown", "batched": "tab:cyan", "gpu_aware": "gold"}  # fmt: skip
 PROGRAMS = [*SIZES, "navier_stokes"]
 Points = dict[str, dict[int, float]]  # seconds of a step by way and ranks
 

@@ -27,6 +27,8 @@ apps::Options known_options() {
            {"tolerance", "1e-6", "of the linear solvers"},
            {"memory", "0.2", "time in which fluxes forget how they differ from the velocity in the cells"},
            {"corrections", "-1", "more solves for the pressure in a step; -1: 1 on meshes that are not orthogonal"},
+           {"whole-level", "-1",
+            "cells of a level of the multigrid that each rank computes whole; -1: 131072 on GPUs, 1024 on hosts"},
            {"steady", "0", "ends when the velocity changes less than this in a unit of time"},
            {"exchange", "default", "default, auto (measured), or a variant of docs/halo.md"},
            {"tune", "0.05", "seconds for each exchange, with auto"},
@@ -63,9 +65,10 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.tolerance = real(options, "tolerance", 1e-15, 0.1);
   made.memory = real(options, "memory", 1e-9, 1e9);
   made.corrections = static_cast<int>(options.integer("corrections", -1, 100));
+  made.whole_level = options.integer("whole-level", -1, many);
   made.steady = real(options, "steady", 0, 1e9);
   made.exchange = options.choice("exchange", {"default", "auto", "whole_field", "per_neighbor", "packed", "direct",
-                                              "direct_packed", "strided", "batched"});
+                                              "direct_packed", "strided", "batched", "gpu_aware"});
   made.tune_seconds = real(options, "tune", 0, 60);
   made.threads = static_cast<int>(options.integer("threads", 1, 1024));
   made.folder = options.text("output");

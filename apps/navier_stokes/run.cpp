@@ -18,6 +18,8 @@ namespace flow {
 namespace {
 
 constexpr std::int64_t steps_between_shares = 5;  // of which the last one finds the share of exchanges
+// Cells in a loop of so few that an exchange takes longer, about.
+constexpr std::int64_t whole_on_gpus = 131'072, whole_on_hosts = 1024;
 
 LocalMesh mesh_of(waywiser::Group& group, const FlowCase& made) {
   if (made.mesh.cells() < group.size())
@@ -46,13 +48,14 @@ MeshFigures figures_of(Exchanges& exchanges, const LocalMesh& mesh) {
   return {-exchanges.max(-shortest), exchanges.max(angle), exchanges.max(outlet) > 0};
 }
 
-FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const MeshFigures& figures) {
+FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const MeshFigures& figures, bool gpu) {
   FlowOptions flow;
   flow.viscosity = 1 / made.reynolds;
   flow.tolerance = options.tolerance;
   flow.memory = options.memory;
   flow.time_step = options.time_step > 0 ? options.time_step : options.courant * figures.smallest / made.speed;
   flow.corrections = options.corrections >= 0 ? options.corrections : figures.largest_angle > 1e-6 ? 1 : 0;
+  flow.whole_level = options.whole_level >= 0 ? options.whole_level : gpu ? whole_on_gpus : whole_on_hosts;
   return flow;
 }
 
@@ -90,7 +93,7 @@ std::string run(waywiser::Group& group, const RunOptions& options) {
   apps::Processor processor(group, options.threads);
   Exchanges exchanges(group, processor);
   const MeshFigures figures = figures_of(exchanges, mesh);
-  const FlowOptions flow = flow_options(options, made, figures);
+  const FlowOptions flow = flow_options(options, made, figures, processor.place().kind == waywiser::PlaceKind::gpu);
   FlowSolver solver(exchanges, mesh, flow, !figures.outlet);
 
   const std::string key = key_of(options, made, flow, group.size());

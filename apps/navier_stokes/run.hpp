@@ -14,11 +14,12 @@ struct RunOptions {
   double time_step = 0;    // 0: by the Courant number
   double courant = 0.4;
   double tolerance = 1e-6;
-  double memory = 0.2;         // as FlowOptions has it
-  int corrections = -1;        // -1: one if a face is not orthogonal, else none
-  double steady = 0;           // ends when the velocity changes less than this a unit of time
-  std::string exchange;        // "default", "auto" or a variant
-  double tune_seconds = 0.05;  // for each exchange, with "auto"
+  double memory = 0.2;            // as FlowOptions has it
+  int corrections = -1;           // -1: one if a face is not orthogonal, else none
+  std::int64_t whole_level = -1;  // as FlowOptions has it; -1: 131072 on GPUs, 1024 on hosts
+  double steady = 0;              // ends when the velocity changes less than this a unit of time
+  std::string exchange;           // "default", "auto" or a variant
+  double tune_seconds = 0.05;     // for each exchange, with "auto"
   int threads = 1;
   std::filesystem::path folder;  // for results; empty: none
   std::int64_t frames = 1;       // of the time series

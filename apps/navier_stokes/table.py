@@ -7,7 +7,17 @@ from pathlib import Path
 
 from program import RunError, run
 
-VARIANTS = ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "batched", "auto"]
+VARIANTS = [
+    "whole_field",
+    "per_neighbor",
+    "packed",
+    "direct",
+    "direct_packed",
+    "strided",
+    "batched",
+    "gpu_aware",
+    "auto",
+]
 COLUMNS = ["cells", "ranks", "exchange", "ms a step", "exchange %", "sums %", "KiB an exchange", "messages", "chosen"]
 
 

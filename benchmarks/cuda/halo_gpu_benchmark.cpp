@@ -40,7 +40,9 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 30, tuned_for = 0.3, compared_for = 0.3, last_shape_begins = 75, last_shared_begins = 13;
+constexpr Seconds patience = 30, tuned_for = 0.3, compared_for = 0.3, last_shape_begins = 75;
+// Processes that share a GPU run in turns: times differ more, and one that hangs must not use up the time of all.
+constexpr Seconds shared_patience = 12, shared_tuned_for = 1, last_shared_begins = 20;
 constexpr int ranks = 2, shapes = 40;  // ranks: also GPUs
 constexpr double unwritten = -1;
 
@@ -484,7 +486,7 @@ class Faces {
 // What tune() chooses, beside all variants.
 class Choices {
  public:
-  explicit Choices(Rank& rank) : rank_(rank) {}
+  Choices(Rank& rank, Seconds tuned_for) : rank_(rank), tuned_for_(tuned_for) {}
 
   // Those `wanted` among the shapes; none begins later than `latest` after `begun`.
   Json run(Seconds begun, Seconds latest, const std::function<bool(int shape)>& wanted) {
@@ -493,7 +495,11 @@ class Choices {
     for (int i = 0; i < shapes; ++i) {
       if (!wanted(i)) continue;
       if (!rank_.everywhere(now_seconds() - begun < latest)) break;
-      rows.push_back(one(i, ratios));
+      try {
+        rows.push_back(one(i, ratios));
+      } catch (const Error& error) {
+        throw Error(error.kind(), "at " + shape_of(i).words + ": " + error.what());
+      }
     }
     const auto within = static_cast<double>(std::ranges::count_if(ratios, [](double each) { return each <= 1.05; }));
     const double share = within / static_cast<double>(ratios.size()), worst = std::ranges::max(ratios);
@@ -562,7 +568,7 @@ class Choices {
     Json unavailable = Json::object();
     const auto make = [&] { return std::make_unique<HaloExchange>(rank_.group(), fields.mine(), fields.arrays()); };
     auto tuned = make();
-    tuned->tune(tuned_for);
+    tuned->tune(tuned_for_);
     const std::string chosen(name(tuned->variant()));
     for (const HaloVariant variant : halo_variants) {
       auto halo = make();
@@ -625,6 +631,7 @@ class Choices {
   }
 
   Rank& rank_;
+  const Seconds tuned_for_;
   bool all_right_ = true;
 };
 
@@ -659,7 +666,7 @@ std::pair<Json, bool> measure(Rank& rank) {
           static_cast<Bytes>(edge * edge) * sizeof(float), cut == 2 ? std::optional(20.0) : std::nullopt);
   }
   const Seconds faces_took = now_seconds() - begun;
-  Choices choices(rank);
+  Choices choices(rank, tuned_for);
   Json tuned = rank.algorithm().empty() ? choices.run(begun, last_shape_begins, [](int) { return true; }) : Json();
   right = right && choices.all_right();
   Json answer = {{"ranks", ranks},
@@ -676,7 +683,8 @@ std::pair<Json, bool> measure(Rank& rank) {
 
 std::pair<Json, bool> measure_shared(Rank& rank, const Shared& shared) {
   const Seconds begun = now_seconds();
-  Choices choices(rank);
+  rank.group().set_timeout(shared_patience);
+  Choices choices(rank, shared_tuned_for);
   Json tuned = choices.run(begun, last_shared_begins, [&](int shape) { return shared.has(shape); });
   return {{{"processes_per_gpu", shared.processes},
            {"peer_access", shared.peer_access},

@@ -142,15 +142,15 @@ TEST_F(CHalo, WrongArgumentsAreRefusedAndTheFieldsAreAsBefore) {
   expect_refused(ww_halo_set_fields(halo_, twice, 2), "fields 0 and 1 overlap");
   expect_refused(ww_halo_finish(halo_), "finish() without start()");
   expect_refused(ww_halo_tune(halo_, 0), "a time above 0");
-  expect_refused(ww_halo_use(halo_, WW_HALO_MIXED), "there is no variant 7");
+  expect_refused(ww_halo_use(halo_, WW_HALO_MIXED), "there is no variant 8");
   ww_halo_totals totals{};
-  expect_refused(ww_halo_counts(halo_, static_cast<ww_halo_variant>(8), &totals), "there is no variant 8");
+  expect_refused(ww_halo_counts(halo_, static_cast<ww_halo_variant>(9), &totals), "there is no variant 9");
   ww_halo_side side{};
   std::size_t sides = 0;
   ASSERT_EQ(ww_halo_side_count(halo_, &sides), WW_OK);
   expect_refused(ww_halo_side_at(halo_, sides, &side), "there is no side " + std::to_string(sides));
   const std::vector<ww_halo_variant> wrong(sides, WW_HALO_MIXED), one(sides, WW_HALO_WHOLE_FIELD);
-  expect_refused(ww_halo_use_sides(halo_, wrong.data(), sides), "there is no variant 7");
+  expect_refused(ww_halo_use_sides(halo_, wrong.data(), sides), "there is no variant 8");
   expect_refused(ww_halo_use_sides(halo_, one.data(), sides - 1), "variants of a halo exchange for");
   EXPECT_EQ(ww_halo_use_sides(halo_, one.data(), sides), WW_OK) << said();
   ASSERT_EQ(ww_halo_side_at(halo_, 0, &side), WW_OK);

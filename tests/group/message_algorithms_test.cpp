@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tests/comm/test_ranks.hpp"
@@ -160,6 +161,19 @@ TEST(ProgramAlgorithmsOfGroups, AllCarryAllSizes) {
                            }
                          }),
             no_problem);
+}
+
+// Kernels that wait for each other, but find no room beside each other, would wait forever.
+TEST(ProgramAlgorithmsOfGroups, RanksThatShareAGpuShareItsMultiprocessors) {
+  for (const auto& [gpus, blocks] : {std::pair(2, "128"), std::pair(1, "66")}) {
+    TestRanks ranks(2);
+    ranks.platform_of = virtual_gpus(gpus, 132);
+    ranks.kernels_on_shared_gpu = true;
+    EXPECT_EQ(ranks.in_processes([&](Group& group) {
+      require_explained(shift_prepared(group, 8 << 20), "one kernel of " + std::string(blocks) + " blocks");
+    }),
+              no_problems);
+  }
 }
 
 TEST(ProgramAlgorithmsOfGroups, ThePlansOneRuns) {

@@ -60,9 +60,9 @@ TEST(HaloChoice, SidesHaveTheirOwnVariantsOnHosts) {
     refused(odd ? std::vector(mix.size(), HaloVariant::mixed) : mix,
             "rank 2: a side of a halo exchange has none of its variants");
     refused(odd ? std::vector(mix.size(), HaloVariant::whole_field) : mix,
-            "a halo exchange: whole_field copies the fields for all sides at once, so no side has another variant");
+            "a halo exchange: whole_field serves all sides at once, so no side has another variant");
     refused(odd ? std::vector(mix.size(), HaloVariant::strided) : mix,
-            "a halo exchange: strided copies the fields for all sides at once, so no side has another variant");
+            "a halo exchange: strided serves all sides at once, so no side has another variant");
     refused(std::vector(mix.size(), HaloVariant::direct), "the fields are in host memory, which no kernel serves");
     refused(std::vector(mix.size(), HaloVariant::strided),
             "the fields are in host memory, which no copy engine serves");
@@ -105,8 +105,8 @@ TEST(HaloChoice, GpusWithoutACellHaveTheVariantsOfGpus) {
       domain = MadeUpDomain::of_lists(group.size(), seed);
     RankFields fields(group, domain, true);
     HaloExchange exchange(group, fields.partition(), fields.arrays());
-    for (const HaloVariant variant :
-         {HaloVariant::strided, HaloVariant::batched, HaloVariant::whole_field, HaloVariant::packed}) {
+    for (const HaloVariant variant : {HaloVariant::strided, HaloVariant::batched, HaloVariant::gpu_aware,
+                                      HaloVariant::whole_field, HaloVariant::packed}) {
       exchange.use(variant);
       exchange.exchange();
       fields.require_exchanged(0);

@@ -88,7 +88,8 @@ TEST(HaloExchange, OnAStreamAndInAGraph) {
       if (!is_direct(variant)) {
         const std::string why =
             error_of([&] { static_cast<void>(fields.stream().capture([&] { exchange.start(fields.stream()); })); });
-        const std::string words = variant == HaloVariant::batched ? " needs" : " goes through";
+        const bool needs = variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
+        const std::string words = needs ? " needs" : " goes through";
         require_that(why == "halo " + std::string(name(variant)) + words + " the host, which no graph can capture",
                      why);
         continue;
@@ -148,6 +149,7 @@ TEST(HaloExchange, CopiesOverTheBusAreThoseOfTheFormulas) {
     require_counts(HaloVariant::direct_packed, {1, n - 1, m * s2, 0, 0});
     require_counts(HaloVariant::strided, {1, n - 1, m * s2, m * (n - 1) * 2, m * 2 * s2});
     require_counts(HaloVariant::batched, {1, n - 1, m * s2, 0, 0});
+    require_counts(HaloVariant::gpu_aware, {1, n - 1, m * s2, 0, 0});
     group.barrier();
   }),
             no_problems);
@@ -161,9 +163,11 @@ TEST(HaloExchange, SeveralAreUnderWayAtOnce) {
       const MadeUpDomain one = usual_domain(3), other = MadeUpDomain::of_grid(3, 8);
       RankFields first(group, one, on_gpu), second(group, other, on_gpu);
       HaloExchange a(group, first.partition(), first.arrays()), b(group, second.partition(), second.arrays());
-      for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::packed, HaloVariant::batched}) {
-        if (variant == HaloVariant::batched && !on_gpu) continue;
-        a.use(variant == HaloVariant::batched ? variant : HaloVariant::per_neighbor);
+      for (const HaloVariant variant :
+           {HaloVariant::whole_field, HaloVariant::packed, HaloVariant::batched, HaloVariant::gpu_aware}) {
+        const bool of_gpus = variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
+        if (of_gpus && !on_gpu) continue;
+        a.use(of_gpus ? variant : HaloVariant::per_neighbor);
         b.use(variant);
         for (int start = 0; start < 4; ++start) {
           first.fill(start);
@@ -214,7 +218,8 @@ TEST(HaloExchange, WhereGpusDoNotReachEachOtherMessagesServe) {
     require_that(why != "no error" && exchange.explain().find(why) != std::string::npos, exchange.explain());
     const std::string no_batches = error_of([&] { exchange.use(HaloVariant::batched); });
     require_that(no_batches == "rank 0: GPU 0 cannot map GPU 1 (a wall)", no_batches);
-    for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed})
+    for (const HaloVariant variant :
+         {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::gpu_aware})
       exchange_by(variant, exchange, fields);
     group.barrier();
   }),
@@ -232,6 +237,8 @@ TEST(HaloExchange, SomeRanksHaveTheirFieldsOnTheHost) {
     require_that(why == "a schedule on arrays of GPUs: rank 1 has arrays of the host", why);
     const std::string no_batches = error_of([&] { exchange.use(HaloVariant::batched); });
     require_that(no_batches == "rank 1 has its fields in host memory", no_batches);
+    const std::string not_aware = error_of([&] { exchange.use(HaloVariant::gpu_aware); });
+    require_that(not_aware == no_batches, not_aware);
     for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed})
       exchange_by(variant, exchange, fields);
     group.barrier();

@@ -28,8 +28,9 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
     }
   };
   for (const HaloVariant variant : halo_variants) {
-    const bool by_copy_engine = variant == HaloVariant::strided || variant == HaloVariant::batched;
-    if ((is_direct(variant) && !direct) || (by_copy_engine && !on_gpu)) continue;
+    const bool of_gpus =
+        variant == HaloVariant::strided || variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
+    if ((is_direct(variant) && !direct) || (of_gpus && !on_gpu)) continue;
     exchange.use(variant);
     require_right();
   }

@@ -118,6 +118,31 @@ def test_results_do_not_depend_on_the_ranks(case: str, cells: int, tmp_path: Pat
         assert np.abs(frame.pressure - frames[0].pressure).max() < 1e-9
 
 
+def test_each_rank_computes_levels_of_few_cells_whole(tmp_path: Path) -> None:
+    frames = []
+    for whole, shared in ((0, 2), (1100, 1)):
+        folder = tmp_path / str(whole)
+        options = ["--cells", 4096, "--whole-level", whole, "--steps", 2, *TIGHT]
+        report = solve(3, "cavity", *options, "--output", folder)
+        assert number(report, "first_whole_level") == shared
+        momentum, pressure = (number(report, f"{name}_iterations_per_step") for name in ("momentum", "pressure"))
+        in_cycle = 4 * shared + 1  # four on each level that ranks share, one that gathers
+        assert number(report, "exchanges_per_step") == 4 + momentum - 1 + pressure * in_cycle
+        frames.append(last_frame(folder))
+    assert np.abs(frames[0].velocity - frames[1].velocity).max() < 1e-11
+
+
+@pytest.mark.parametrize("viscous", [False, True])
+def test_the_velocity_is_solved_as_exactly_as_is_asked_for(viscous: bool, tmp_path: Path) -> None:
+    """Steps are counted before, by the eigenvalues, which lie far apart where the flow is viscous."""
+    options = ["--cells", 1024, "--shape", "triangles", "--steps", 5, "--record", 1, "--tolerance", 1e-6]
+    options += ["--reynolds", 1] if viscous else []
+    report = solve(2, "cavity", *options, "--output", tmp_path)
+    residuals = history(tmp_path)["momentum_residual"]
+    assert 0 < residuals.max() <= 1e-9
+    assert (number(report, "momentum_iterations_per_step") > 60) == viscous
+
+
 @pytest.mark.parametrize("variant", ["whole_field", "per_neighbor", "auto"])
 def test_results_do_not_depend_on_the_variant(variant: str, tmp_path: Path) -> None:
     frames = []
@@ -131,7 +156,8 @@ def test_results_do_not_depend_on_the_variant(variant: str, tmp_path: Path) -> N
 
 
 def test_on_virtual_gpus(tmp_path: Path) -> None:
-    options = ["--case", "taylor_green", "--shape", "triangles", "--cells", "800", "--steps", "3", *TIGHT]
+    options = ["--case", "taylor_green", "--shape", "triangles", "--cells", "3200", "--steps", "3", *TIGHT]
+    options += ["--whole-level", "0"]  # so that exchanges fill the ghosts of a coarse level, too
     frames = []
     for name, variant in (("navier_stokes", "packed"), ("navier_stokes_virtual", "direct")):
         where = ["--output", str(tmp_path / name), "--exchange", variant, "--progress", "no"]

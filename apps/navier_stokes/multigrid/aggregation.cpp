@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 #include <waywiser/halo/halo_exchange.hpp>
 
 namespace flow {
@@ -62,17 +63,18 @@ SparseRows summed(const SparseRows& fine, const std::vector<Index>& coarse_of, I
   return rows;
 }
 
-// Without links to other ranks.
-SparseRows own_part(const SparseRows& rows) {
+// Without links from rank to rank.
+SparseRows inner_links(const SparseRows& rows, const std::vector<int>& rank_of) {
   SparseRows own;
   own.first.push_back(0);
   own.diagonal = rows.diagonal;
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
-    for (Index k = rows.first[at(i)]; k < rows.first[at(i) + 1]; ++k)
-      if (rows.column[at(k)] < rows.rows()) {
-        own.column.push_back(rows.column[at(k)]);
-        own.weight.push_back(rows.weight[at(k)]);
-      }
+    for (Index k = rows.first[at(i)]; k < rows.first[at(i) + 1]; ++k) {
+      const Index j = rows.column[at(k)];
+      if (j >= rows.rows() || (!rank_of.empty() && rank_of[at(i)] != rank_of[at(j)])) continue;
+      own.column.push_back(j);
+      own.weight.push_back(rows.weight[at(k)]);
+    }
     own.first.push_back(static_cast<Index>(own.column.size()));
   }
   return own;
@@ -80,10 +82,10 @@ SparseRows own_part(const SparseRows& rows) {
 
 }  // namespace
 
-std::vector<Index> aggregated(const SparseRows& rows, int passes) {
+std::vector<Index> aggregated(const SparseRows& rows, int passes, const std::vector<int>& rank_of) {
   std::vector<Index> coarse_of(at(rows.rows()));
   std::iota(coarse_of.begin(), coarse_of.end(), 0);
-  SparseRows present = own_part(rows);
+  SparseRows present = inner_links(rows, rank_of);
   for (int pass = 0; pass < passes; ++pass) {
     const std::vector<Index> pair = paired(present);
     for (Index& each : coarse_of) each = pair[at(each)];
@@ -93,7 +95,7 @@ std::vector<Index> aggregated(const SparseRows& rows, int passes) {
   return coarse_of;
 }
 
-LevelRows coarser(waywiser::Group& group, const LevelRows& fine, const std::vector<Index>& coarse_of) {
+LevelRows coarser(waywiser::Group& group, const LevelRows& fine, std::vector<Index>& coarse_of) {
   const Index own = coarse_of.empty() ? 0 : *std::ranges::max_element(coarse_of) + 1;
   // The number that each ghost's coarse cell has at its owner.
   std::vector<Index> number(at(fine.cells), -1);
@@ -122,6 +124,7 @@ LevelRows coarser(waywiser::Group& group, const LevelRows& fine, const std::vect
     made.neighbors.push_back(std::move(coarse));
   }
   made.rows = summed(fine.rows, number, own);
+  coarse_of = std::move(number);
   return made;
 }
 

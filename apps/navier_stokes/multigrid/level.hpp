@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "apps/navier_stokes/multigrid/aggregation.hpp"
@@ -8,104 +9,131 @@
 namespace flow {
 
 // Where the cells of each coarse cell begin in a list of all cells, and the list.
-inline std::pair<std::vector<Index>, std::vector<Index>> members_of(const std::vector<Index>& coarse_of,
+inline std::pair<std::vector<Index>, std::vector<Index>> members_of(std::span<const Index> coarse_of,
                                                                     std::int64_t coarse) {
-  std::vector<Index> first(static_cast<std::size_t>(coarse) + 1, 0), list(coarse_of.size());
-  for (const Index c : coarse_of) ++first[static_cast<std::size_t>(c) + 1];
+  std::vector<Index> first(at(coarse) + 1, 0), list(coarse_of.size());
+  for (const Index c : coarse_of) ++first[at(c) + 1];
   for (std::size_t c = 0; c + 1 < first.size(); ++c) first[c + 1] += first[c];
   std::vector<Index> next = first;
-  for (std::size_t i = 0; i < coarse_of.size(); ++i)
-    list[static_cast<std::size_t>(next[static_cast<std::size_t>(coarse_of[i])]++)] = static_cast<Index>(i);
+  for (std::size_t i = 0; i < coarse_of.size(); ++i) list[at(next[at(coarse_of[i])]++)] = static_cast<Index>(i);
   return {std::move(first), std::move(list)};
 }
 
-// One level of the multigrid on the processor of the rank.
-struct MultigridLevel {
-  MultigridLevel(Exchanges& exchanges, const LevelRows& level)
-      : processor(exchanges.processor()),
-        matrix(processor, level.rows),
-        right(processor, level.rows.rows()),
-        rest(processor, level.rows.rows()),
-        change(processor, level.rows.rows()),
-        solution(processor, level.cells),
-        ghosts(exchanges.add(exchanges.partition_of(level.cells, level.neighbors), solution, 1)),
-        first_member(processor, 0),
-        members(processor, 0),
-        coarse_of(processor, 0) {}
-
-  void set_coarse(const std::vector<Index>& coarse, std::int64_t count) {
-    const auto [first, list] = members_of(coarse, count);
-    first_member = apps::Array<Index>(processor, static_cast<std::int64_t>(first.size()));
-    members = apps::Array<Index>(processor, static_cast<std::int64_t>(list.size()));
-    coarse_of = apps::Array<Index>(processor, static_cast<std::int64_t>(coarse.size()));
-    first_member.assign(first);
-    members.assign(list);
-    coarse_of.assign(coarse);
+// One level of the multigrid on the processor of the rank. Each Chebyshev step computes all cells from the other one of
+// two arrays, so it is one loop.
+class MultigridLevel {
+ public:
+  // `alone`: the level has no ghosts, because this rank has it whole.
+  MultigridLevel(Exchanges& exchanges, const LevelRows& level, bool alone)
+      : right(exchanges.processor(), level.rows.rows()),
+        exchanges_(exchanges),
+        processor_(exchanges.processor()),
+        matrix_(processor_, level.rows),
+        solution_(processor_, level.cells),
+        other_(processor_, level.cells),
+        first_member_(processor_, 0),
+        members_(processor_, 0),
+        coarse_of_(processor_, 0) {
+    if (alone) return;
+    const waywiser::HaloPartition partition = exchanges.partition_of(level.cells, level.neighbors);
+    solution_ghosts_ = exchanges.add(partition, solution_, 1);
+    other_ghosts_ = exchanges.add(partition, other_, 1);
   }
 
-  // rest = right - A x.
-  void compute_rest() {
-    const Matrix::View a = matrix.view();
-    const double *b = right.data(), *x = solution.data();
-    double* r = rest.data();
-    processor.for_each(a.rows,
-                       [=] APPS_CALLABLE(std::int64_t i) { r[i] = b[i] - a.diagonal[i] * x[i] + a.neighbors(i, x); });
+  // The coarse cell of each cell of this rank. If the coarse level has those of the ghosts too, so has the list. The
+  // coarse cells of this rank's own cells are `count` from `first` on.
+  void set_coarse(const std::vector<Index>& coarse_of, std::int64_t first, std::int64_t count) {
+    std::vector<Index> own(coarse_of.begin(), coarse_of.begin() + right.size());
+    for (Index& each : own) each -= static_cast<Index>(first);
+    const auto [begins, list] = members_of(own, count);
+    first_coarse_ = first;
+    first_member_ = apps::Array<Index>(processor_, static_cast<std::int64_t>(begins.size()));
+    members_ = apps::Array<Index>(processor_, static_cast<std::int64_t>(list.size()));
+    coarse_of_ = apps::Array<Index>(processor_, static_cast<std::int64_t>(coarse_of.size()));
+    first_member_.assign(begins);
+    members_.assign(list);
+    coarse_of_.assign(coarse_of);
   }
 
-  // One Chebyshev step: change = keep * change + take * r / diagonal; x = from * x + change.
-  void step(const double* r, double keep, double take, double from) {
-    const double* diagonal = matrix.view().diagonal;
-    double *d = change.data(), *x = solution.data();
-    processor.for_each(right.size(), [=] APPS_CALLABLE(std::int64_t i) {
-      d[i] = keep * d[i] + take * r[i] / diagonal[i];
-      x[i] = from * x[i] + d[i];
-    });
+  // An approximate solution for `b`, from nothing; its ghosts are filled.
+  void smooth_zero(const double* b) {
+    const double* diagonal = matrix_.view().diagonal;
+    double* x = other_.data();
+    processor_.for_each(right.size(), [=] APPS_CALLABLE(std::int64_t i) { x[i] = b[i] / (middle * diagonal[i]); });
+    fill(other_ghosts_);
+    step(b, other_, solution_, 1 + keep, 0, take);  // the step before began from zero
+    fill(solution_ghosts_);
+  }
+  // A better one; its ghosts are stale afterwards.
+  void smooth(const double* b) {
+    step(b, solution_, other_, 1, 0, 1 / middle);
+    fill(other_ghosts_);
+    step(b, other_, solution_, 1 + keep, -keep, take);
   }
 
-  // The right-hand side of the next level.
-  void restrict_rest(MultigridLevel& coarse) {
-    const double* r = rest.data();
-    const Index *first = first_member.data(), *list = members.data();
-    double* b = coarse.right.data();
-    processor.for_each(coarse.right.size(), [=] APPS_CALLABLE(std::int64_t c) {
+  // The right-hand side of the next level, of this rank's coarse cells: sums of b - A x.
+  void restrict_rest(const double* b, MultigridLevel& coarse) {
+    const Matrix::View a = matrix_.view();
+    const double* x = solution_.data();
+    const Index *first = first_member_.data(), *list = members_.data();
+    double* sums = coarse.right.data() + first_coarse_;
+    processor_.for_each(first_member_.size() - 1, [=] APPS_CALLABLE(std::int64_t c) {
       double sum = 0;
-      for (Index k = first[c]; k < first[c + 1]; ++k) sum += r[list[k]];
-      b[c] = sum;
+      for (Index k = first[c]; k < first[c + 1]; ++k) {
+        const Index i = list[k];
+        sum += b[i] - a.diagonal[i] * x[i] + a.neighbors(i, x);
+      }
+      sums[c] = sum;
     });
   }
+  // Afterwards the ghosts are filled.
   void correct(const MultigridLevel& coarse, double factor) {
-    const double* correction = coarse.solution.data();
-    const Index* number = coarse_of.data();
-    double* x = solution.data();
-    processor.for_each(right.size(), [=] APPS_CALLABLE(std::int64_t i) { x[i] += factor * correction[number[i]]; });
+    const double* correction = coarse.solution_.data();
+    const Index* number = coarse_of_.data();
+    double* x = solution_.data();
+    processor_.for_each(coarse_of_.size(),
+                        [=] APPS_CALLABLE(std::int64_t i) { x[i] += factor * correction[number[i]]; });
+    if (coarse_of_.size() < solution_.size()) fill(solution_ghosts_);
   }
 
-  // From the solution 0, or from the present one, whose ghosts may be stale; they are stale afterwards.
-  void smooth(Exchanges& exchanges, bool from_zero) {
-    constexpr double mid = (greatest_eigenvalue + least_eigenvalue) / 2;
-    constexpr double half = (greatest_eigenvalue - least_eigenvalue) / 2;
-    constexpr double first = half / mid, second = 1 / (2 * mid / half - first);
-    if (from_zero) {
-      step(right.data(), 0, 1 / mid, 0);
-    } else {
-      exchanges.fill(ghosts);
-      compute_rest();
-      step(rest.data(), 0, 1 / mid, 1);
-    }
-    exchanges.fill(ghosts);
-    compute_rest();
-    step(rest.data(), second * first, 2 * second / half, 1);
+  // to = now * x + before * to + weight * (b - A x) / diagonal.
+  void step(const double* b, const apps::Array<double>& from, apps::Array<double>& to, double now, double before,
+            double weight) {
+    const Matrix::View a = matrix_.view();
+    const double* x = from.data();
+    double* result = to.data();
+    processor_.for_each(a.rows, [=] APPS_CALLABLE(std::int64_t i) {
+      const double old = before == 0 ? 0 : before * result[i];
+      result[i] = now * x[i] + old + weight * ((b[i] + a.neighbors(i, x)) / a.diagonal[i] - x[i]);
+    });
+  }
+
+  void fill_solution() { fill(solution_ghosts_); }
+  double* solution() { return solution_.data(); }
+
+  apps::Array<double> right;  // of the cells that this rank computes
+
+ private:
+  void fill(const std::optional<std::size_t>& ghosts) {
+    if (ghosts) exchanges_.fill(*ghosts);
   }
 
   // Chebyshev polynomials of the matrix divided by its diagonal damp errors with eigenvalues between these; none is
   // above 2, since the weights of a row are together at most its diagonal.
   static constexpr double least_eigenvalue = 0.4, greatest_eigenvalue = 2;
+  static constexpr double middle = (greatest_eigenvalue + least_eigenvalue) / 2;
+  static constexpr double half = (greatest_eigenvalue - least_eigenvalue) / 2;
+  // Of the second step: x + keep * (x - the one before) + take * (b - A x) / diagonal.
+  static constexpr double second = 1 / (2 * middle / half - half / middle);
+  static constexpr double keep = second * half / middle, take = 2 * second / half;
 
-  apps::Processor& processor;
-  Matrix matrix;
-  apps::Array<double> right, rest, change, solution;
-  std::size_t ghosts;
-  apps::Array<Index> first_member, members, coarse_of;
+  Exchanges& exchanges_;
+  apps::Processor& processor_;
+  Matrix matrix_;
+  apps::Array<double> solution_, other_;
+  std::optional<std::size_t> solution_ghosts_, other_ghosts_;
+  std::int64_t first_coarse_ = 0;
+  apps::Array<Index> first_member_, members_, coarse_of_;
 };
 
 }  // namespace flow

@@ -88,6 +88,7 @@ std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes
   json.add("energy", kinetic_energy(solver));
   if (input.error) json.add("velocity_error", *input.error);
   json.add("levels", solver.multigrid().sizes());
+  json.add("first_whole_level", static_cast<std::int64_t>(solver.multigrid().first_whole()));
   json.add("momentum_iterations_per_step", static_cast<double>(times.momentum_iterations) / all_steps);
   json.add("pressure_iterations_per_step", static_cast<double>(times.pressure_iterations) / all_steps);
   json.add("timed_steps", static_cast<std::int64_t>(slowest.size()));

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "apps/navier_stokes/solver/operators.hpp"
-#include "apps/navier_stokes/solver/systems.hpp"
 
 namespace flow {
 namespace {
@@ -47,9 +46,10 @@ FlowSolver::FlowSolver(Exchanges& exchanges, const LocalMesh& mesh, const FlowOp
       mesh_(exchanges.processor(), mesh),
       diffusion_(exchanges.processor(), velocity_rows(mesh)),
       poisson_(exchanges.processor(), pressure_rows(mesh)),
-      multigrid_(exchanges, {pressure_rows(mesh), mesh.cells, mesh.neighbors}, singular),
-      momentum_solver_(exchanges, exchanges.partition_of(mesh.cells, mesh.neighbors), mesh.owned, 3),
-      pressure_solver_(exchanges, exchanges.partition_of(mesh.cells, mesh.neighbors), mesh.owned, 1),
+      multigrid_(exchanges, {pressure_rows(mesh), mesh.cells, mesh.neighbors}, singular, options.whole_level),
+      momentum_solver_(exchanges, exchanges.partition_of(mesh.cells, mesh.neighbors),
+                       {mesh_.view().volume, diffusion_.view(), options.time_step * options.viscosity / 2}),
+      pressure_solver_(exchanges, multigrid_, mesh.owned),
       velocity_(exchanges.processor(), 3 * mesh.cells),
       velocity_gradient_(exchanges.processor(), 9 * mesh.cells),
       pressure_(exchanges.processor(), mesh.cells),
@@ -118,7 +118,6 @@ void FlowSolver::continue_with(const FlowValues& values) {
 SolverResult FlowSolver::predict_velocity() {
   apps::Processor& processor = exchanges_.processor();
   const FlowMesh::View mesh = mesh_.view();
-  const Matrix::View matrix = diffusion_.view();
   compute_velocity_gradient(processor, mesh, velocity_.data(), velocity_gradient_.data());
   exchanges_.fill(velocity_gradient_ghosts_);
   compute_explicit_terms(processor, mesh, options_.viscosity, velocity_.data(), velocity_gradient_.data(), flux_.data(),
@@ -130,31 +129,21 @@ SolverResult FlowSolver::predict_velocity() {
   collect_known_terms(processor, mesh, options_.force, step, has_old_, explicit_.data(), old_explicit_.data(),
                       pressure_gradient_.data(), u, b);
   // Half of it at the beginning of the step; given values count for both halves.
-  const double share = step * options_.viscosity / 2;
-  add_diffusion(processor, mesh, matrix, share, 2, u, b);
-  const MomentumSystem system{processor, mesh, matrix, share};
-  return momentum_solver_.solve(
-      u, b, std::max(velocity_tolerance * options_.tolerance, least_tolerance), most_iterations,
-      [&](const double* in, double* out) { system.apply(in, out); },
-      [&](const double* r, double* z) { system.precondition(r, z); },
-      [&](const double* r) { return system.square(r); });
+  add_diffusion(processor, mesh, diffusion_.view(), step * options_.viscosity / 2, 2, u, b);
+  return momentum_solver_.solve(u, velocity_ghosts_, b,
+                                std::max(velocity_tolerance * options_.tolerance, least_tolerance), most_iterations);
 }
 
 // Makes the flux free of divergence; the pressure's ghosts and gradient are up to date afterwards.
 SolverResult FlowSolver::solve_pressure(bool last) {
   apps::Processor& processor = exchanges_.processor();
   const FlowMesh::View mesh = mesh_.view();
-  const Matrix::View matrix = poisson_.view();
   const double step = options_.time_step;
   take_pressure_correction(processor, mesh, step, pressure_gradient_.data(), flux_.data(), corrected_flux_.data());
   double *b = right_.data(), *p = pressure_.data();
   compute_divergence(processor, mesh, -1 / step, corrected_flux_.data(), b);
   if (singular_) take_mean(exchanges_, mesh.owned, b);
-  const SolverResult result = pressure_solver_.solve(
-      p, b, options_.tolerance, most_iterations,
-      [&](const double* in, double* out) { multiply(processor, matrix, in, out); },
-      [&](const double* r, double* z) { multigrid_.apply(r, z); },
-      [&](const double* r) { return pressure_solver_.dot(r, r); });
+  const SolverResult result = pressure_solver_.solve(poisson_.view(), p, b, options_.tolerance, most_iterations);
   if (singular_) take_mean(exchanges_, mesh.owned, p);
   exchanges_.fill(pressure_ghosts_);
   if (last) {

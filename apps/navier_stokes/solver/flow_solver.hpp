@@ -4,6 +4,7 @@
 
 #include "apps/navier_stokes/multigrid/multigrid.hpp"
 #include "apps/navier_stokes/solver/flow_mesh.hpp"
+#include "apps/navier_stokes/solver/momentum_solver.hpp"
 #include "apps/navier_stokes/solver/preconditioned_cg.hpp"
 
 namespace flow {
@@ -15,6 +16,7 @@ struct FlowOptions {
   double tolerance = 1e-6;  // of the pressure, relative to the right-hand side; of the velocity a thousandth of it
   double memory = 0.2;      // the time in which the flux forgets how it differs from the velocity in the cells
   int corrections = 0;      // more solves for the pressure in a step, for faces that are not orthogonal
+  std::int64_t whole_level = 1024;  // cells of a level of the multigrid that each rank computes whole
 };
 
 struct StepReport {
@@ -71,7 +73,8 @@ class FlowSolver {
   FlowMesh mesh_;
   Matrix diffusion_, poisson_;
   Multigrid multigrid_;
-  ConjugateGradient momentum_solver_, pressure_solver_;
+  MomentumSolver momentum_solver_;
+  ConjugateGradient pressure_solver_;
   // Three components: velocity and its gradient's rows, pressure gradient, explicit terms. One: pressure, face values.
   apps::Array<double> velocity_, velocity_gradient_, pressure_, pressure_gradient_, explicit_, old_explicit_, right_;
   apps::Array<double> flux_, skew_flux_, corrected_flux_, face_force_;

@@ -31,6 +31,13 @@ class Matrix {
       for (Index k = first[i]; k < first[i + 1]; ++k) sum += weight[k] * x[column[k]];
       return sum;
     }
+    // Of row i, together.
+    APPS_CALLABLE double weights(std::int64_t i) const {
+      double sum = 0;
+      for (Index k = first[i]; k < first[i + 1]; ++k) sum += weight[k];
+      return sum;
+    }
+    APPS_CALLABLE double times(std::int64_t i, const double* x) const { return diagonal[i] * x[i] - neighbors(i, x); }
     APPS_CALLABLE Vector3 neighbor_vectors(std::int64_t i, const double* x) const {
       Vector3 sum;
       for (Index k = first[i]; k < first[i + 1]; ++k) sum += weight[k] * vector_at(x, column[k]);

@@ -15,7 +15,9 @@ from waywiser.halo.partition import Partition
 if TYPE_CHECKING:
     from waywiser.group.group import Group
 
-HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "batched"]
+HaloVariant = Literal[
+    "whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "batched", "gpu_aware"
+]
 MIXED = "mixed"  # sides have variants of their own
 
 
@@ -135,11 +137,11 @@ class HaloExchange:
     def use(self, variant: HaloVariant | Sequence[HaloVariant] | Mapping[int, HaloVariant]) -> None:
         """Uses a variant from now on; all ranks call it. Besides one for all: a list with one for each of `sides`, or
         the variants of some neighbours by rank, while the others keep theirs. Ranks may differ then: the rank that
-        gives the cells decides. All except "whole_field", "strided" and "batched" can be mixed.
+        gives the cells decides. Only "per_neighbor", "packed", "direct" and "direct_packed" can be mixed.
 
         Raises UnavailableError at all ranks, with the reason; InputError for a name that is none, and at all ranks for
-        a list of another length and for "whole_field", "strided" or "batched" in a mix; InputError for a rank that is
-        given no cells.
+        a list of another length and for another variant than these in a mix; InputError for a rank that is given no
+        cells.
         """
         if isinstance(variant, str) or not isinstance(variant, (Mapping, Sequence)):
             self._core.use(variant)

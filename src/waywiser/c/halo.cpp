@@ -14,6 +14,7 @@ static_assert(static_cast<int>(HaloVariant::direct) == WW_HALO_DIRECT);
 static_assert(static_cast<int>(HaloVariant::direct_packed) == WW_HALO_DIRECT_PACKED);
 static_assert(static_cast<int>(HaloVariant::strided) == WW_HALO_STRIDED);
 static_assert(static_cast<int>(HaloVariant::batched) == WW_HALO_BATCHED);
+static_assert(static_cast<int>(HaloVariant::gpu_aware) == WW_HALO_GPU_AWARE);
 static_assert(static_cast<int>(HaloVariant::mixed) == WW_HALO_MIXED);
 static_assert(WW_HALO_MIXED == std::size(halo_variants));
 
@@ -33,7 +34,7 @@ std::size_t checked_dimensions(int dimensions) {
   return static_cast<std::size_t>(dimensions);
 }
 
-HaloVariant variant_of(ww_halo_variant variant, ww_halo_variant last = WW_HALO_BATCHED) {
+HaloVariant variant_of(ww_halo_variant variant, ww_halo_variant last = WW_HALO_GPU_AWARE) {
   if (variant < WW_HALO_WHOLE_FIELD || variant > last)
     throw Error(ErrorKind::invalid_input,
                 "there is no variant " + std::to_string(static_cast<int>(variant)) + " of a halo exchange");

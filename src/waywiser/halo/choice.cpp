@@ -47,9 +47,8 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
   if (used == 0) return all_by(HaloVariant::packed);
   for (const HaloVariant each : halo_variants)
     if (!is_mixable(each) && (used & bit_of(each)) != 0)
-      throw Error(ErrorKind::invalid_input,
-                  "a halo exchange: " + std::string(name(each)) +
-                      " copies the fields for all sides at once, so no side has another variant");
+      throw Error(ErrorKind::invalid_input, "a halo exchange: " + std::string(name(each)) +
+                                                " serves all sides at once, so no side has another variant");
   std::vector<std::uint8_t> words;
   std::ranges::transform(gives, std::back_inserter(words),
                          [](HaloVariant each) { return static_cast<std::uint8_t>(each); });
@@ -65,7 +64,9 @@ std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted)
   const bool batched = wanted.variant == HaloVariant::batched;
   if ((batched || wanted.variant == HaloVariant::strided) && !any_on_gpu)
     throw Error(ErrorKind::unavailable, "the fields are in host memory, which no copy engine serves");
-  if (batched && host_rank >= 0)
+  const bool gpu_aware = wanted.variant == HaloVariant::gpu_aware;
+  if (gpu_aware && !any_on_gpu) throw Error(ErrorKind::unavailable, "the fields are in host memory");
+  if ((batched || gpu_aware) && host_rank >= 0)
     throw Error(ErrorKind::unavailable, "rank " + std::to_string(host_rank) + " has its fields in host memory");
   std::unique_ptr<HaloRun> hosts, kernels;
   throw_at_all(group, failure_of([&] {
@@ -74,9 +75,10 @@ std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted)
                    kernels = scheduled_run(group, halo_schedule(wanted.variant, parts_of_kernels(all, true)), arrays);
                  if (!wanted.hosts) return;
                  const HaloBoundary rest = parts_of_kernels(all, false);
-                 hosts = batched  ? batched_run(group, rest, arrays)
-                         : on_gpu ? staged_run(group, wanted.variant, rest, arrays)
-                                  : scheduled_run(group, halo_schedule(wanted.variant, rest), arrays);
+                 hosts = batched     ? batched_run(group, rest, arrays)
+                         : gpu_aware ? gpu_aware_run(group, rest, arrays)
+                         : on_gpu    ? staged_run(group, wanted.variant, rest, arrays)
+                                     : scheduled_run(group, halo_schedule(wanted.variant, rest), arrays);
                }));
   std::unique_ptr<HaloRun> made = !kernels ? std::move(hosts)
                                   : !hosts ? std::move(kernels)

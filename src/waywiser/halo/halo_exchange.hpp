@@ -73,8 +73,8 @@ class [[gnu::visibility("default")]] HaloExchange {
   // Collective. Throws unavailable at all ranks, with the reason.
   void use(HaloVariant variant);
   // Collective: a variant for each side that this rank gives, in the order of the partition's `gives`; those who take
-  // them follow. Throws as above; invalid_input at all ranks for whole_field beside other variants, which copies the
-  // fields for all sides at once.
+  // them follow. Throws as above; invalid_input at all ranks for a variant that serves all sides at once beside
+  // others: see is_mixable().
   void use(std::span<const HaloVariant> of_sides);
   std::vector<HaloSideUse> sides() const;
   // Collective: exchanges by each variant in turn for `seconds`, and at least once; where time is left, also by mixes

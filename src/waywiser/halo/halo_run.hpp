@@ -45,6 +45,8 @@ std::unique_ptr<HaloRun> staged_run(Group& group, HaloVariant variant, const Hal
                                     std::vector<Elements> arrays);
 // The same for the variant batched, at all ranks. Throws unavailable too: at once, or at all ranks from prepare().
 std::unique_ptr<HaloRun> batched_run(Group& group, const HaloBoundary& boundary, std::vector<Elements> arrays);
+// The same for the variant gpu_aware.
+std::unique_ptr<HaloRun> gpu_aware_run(Group& group, const HaloBoundary& boundary, std::vector<Elements> arrays);
 
 // Some parts by messages of the hosts, the others by kernels, both under way at once.
 std::unique_ptr<HaloRun> mixed_run(std::unique_ptr<HaloRun> hosts, std::unique_ptr<HaloRun> kernels);

@@ -15,12 +15,13 @@ enum class HaloVariant : std::uint8_t {
   direct_packed,  // as packed, by one kernel
   strided,        // as packed; the copy engine of a GPU packs
   batched,        // one call copies all parts into the neighbours' memory, by the copy engine
+  gpu_aware,      // as packed; the group's messages get the packed GPU memory
   mixed,          // the four between whole_field and strided, chosen for each side of the partition
 };
 // Those that one word chooses.
 inline constexpr HaloVariant halo_variants[] = {
-    HaloVariant::whole_field,   HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct,
-    HaloVariant::direct_packed, HaloVariant::strided,      HaloVariant::batched};
+    HaloVariant::whole_field,   HaloVariant::per_neighbor, HaloVariant::packed,  HaloVariant::direct,
+    HaloVariant::direct_packed, HaloVariant::strided,      HaloVariant::batched, HaloVariant::gpu_aware};
 
 [[gnu::visibility("default")]] std::string_view name(HaloVariant variant) noexcept;
 // Throws invalid_input with the names of halo_variants.
@@ -30,11 +31,11 @@ constexpr bool is_direct(HaloVariant variant) noexcept {
 }
 constexpr bool is_packed(HaloVariant variant) noexcept {
   return variant == HaloVariant::packed || variant == HaloVariant::direct_packed || variant == HaloVariant::strided ||
-         variant == HaloVariant::batched;
+         variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
 }
 // Whether sides may have it while others have another one.
 constexpr bool is_mixable(HaloVariant variant) noexcept {
-  return variant != HaloVariant::whole_field && variant != HaloVariant::strided && variant != HaloVariant::batched;
+  return variant == HaloVariant::per_neighbor || variant == HaloVariant::packed || is_direct(variant);
 }
 
 // What the exchanges of one variant have done at one rank.

@@ -136,11 +136,13 @@ program::Addresses DeviceExecution::addresses(std::span<const Region> landings, 
 }
 
 void DeviceExecution::connect(std::span<const Region> landings, std::span<const program::LandingPlan> plans,
-                              Stream& stream) {
+                              Stream& stream, int ranks_on_a_gpu) {
   if (const auto why = program::why_unlike(plans)) throw Error(ErrorKind::invalid_input, *why);
   const program::Addresses addresses = this->addresses(landings, stream);
-  const program::Translation translation = program::translate(*schedule_, DataType::uint8, op_, addresses, messages_,
-                                                              plans, platform_.multiprocessors(gpu_.index));
+  const int multiprocessors = std::max(platform_.multiprocessors(gpu_.index) / ranks_on_a_gpu, 1);
+  const program::Translation translation =
+      program::translate(*schedule_, DataType::uint8, op_, addresses, messages_, plans, multiprocessors);
+  overlaps_ = ranks_on_a_gpu == 1;
   upload(translation, stream);
   const ProgramPlaces places(*schedule_);
   const auto me = static_cast<std::size_t>(schedule_->rank);
@@ -204,7 +206,7 @@ void DeviceExecution::enqueue(Stream& stream, Seconds deadline) {
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
-    kernel.cuda = program::cuda_launcher(launches_.get(), terms);
+    kernel.cuda = program::cuda_launcher(launches_.get(), terms, overlaps_);
   else
     kernel.body = [=](const ThreadContext&) { program::run_on_host(terms); };
   stream.launch(kernel);

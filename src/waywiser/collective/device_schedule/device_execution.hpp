@@ -40,8 +40,10 @@ class DeviceExecution {
   // Clears `landing`, into which other ranks then write; it must stay.
   void set_landing(Region landing, Stream& stream);
   // In rank order; landings as mapped in this process for this GPU. Throws invalid_input, the same at all ranks, if the
-  // ranks' schedules do not match.
-  void connect(std::span<const Region> landings, std::span<const program::LandingPlan> plans, Stream& stream);
+  // ranks' schedules do not match. If `ranks_on_a_gpu` share it, their kernels wait for each other: so the blocks of
+  // all of them find room at once, and none comes before the kernel ahead of it in its stream has ended.
+  void connect(std::span<const Region> landings, std::span<const program::LandingPlan> plans, Stream& stream,
+               int ranks_on_a_gpu = 1);
 
   // After connect(), for people: the kernel's blocks, and the algorithms of this rank's messages.
   std::string explain() const;
@@ -75,6 +77,7 @@ class DeviceExecution {
   Memory own_, program_, notice_;  // arrays of its own; read by the kernel; written for the host
   std::unique_ptr<LaunchCache> launches_;
   program::ProgramArguments terms_;
+  bool overlaps_ = true;
   std::atomic<Seconds> deadline_ = 0;
 };
 

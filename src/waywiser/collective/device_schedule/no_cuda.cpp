@@ -2,6 +2,6 @@
 
 namespace waywiser::program {
 
-std::function<void(void*)> cuda_launcher(LaunchCache*, const ProgramArguments&) { return {}; }
+std::function<void(void*)> cuda_launcher(LaunchCache*, const ProgramArguments&, bool) { return {}; }
 
 }  // namespace waywiser::program

@@ -93,7 +93,7 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare_by(const ProgramAlgo
     mine.attempt([&] {
       std::vector<program::LandingPlan> plans;
       std::ranges::transform(offers, std::back_inserter(plans), &Offer::plan);
-      execution->connect(open(entry, offers), plans, *stream);
+      execution->connect(open(entry, offers), plans, *stream, ranks_on_a_gpu_);
     });
     static_cast<void>(offers_of_all(exchange, mine, ranks));
   } catch (const Error&) {

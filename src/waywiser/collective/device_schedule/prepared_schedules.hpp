@@ -23,13 +23,14 @@ class RankExchange;
 class PreparedSchedules {
  public:
   PreparedSchedules(Platform& platform, PeerMemory& peers, ReceiveBuffers& buffers, Place gpu, int rank,
-                    ProgramAlgorithms algorithms)
+                    ProgramAlgorithms algorithms, int ranks_on_a_gpu)
       : platform_(platform),
         peers_(peers),
         buffers_(buffers),
         gpu_(gpu),
         rank_(rank),
-        algorithms_(std::move(algorithms)) {}
+        algorithms_(std::move(algorithms)),
+        ranks_on_a_gpu_(ranks_on_a_gpu) {}
 
   // Collective; an error of any rank is thrown at all ranks: unavailable if the arena has no room even for the slots of
   // messages that cannot go direct.
@@ -71,6 +72,7 @@ class PreparedSchedules {
   const Place gpu_;
   const int rank_;
   ProgramAlgorithms algorithms_;
+  const int ranks_on_a_gpu_;
   std::uint64_t prepared_ = 0;
   mutable std::mutex mutex_;  // guards entries_
   std::vector<Entry> entries_;

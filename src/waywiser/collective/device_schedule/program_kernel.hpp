@@ -14,7 +14,7 @@ namespace waywiser::program {
 void run_on_host(const ProgramArguments& terms);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; otherwise it uses
-// `cache`, which must stay.
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms);
+// `cache`, which must stay. `overlaps`: as KernelLaunch has it.
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms, bool overlaps);
 
 }  // namespace waywiser::program

@@ -29,7 +29,7 @@ GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, std::sh
       members_(std::move(members)),
       domain_(exchange, session, *members_, gpu, *stream_),
       prepared_(platform_, session.gpus().peer_memory(), domain_.buffers(), gpu, members_->rank,
-                ProgramAlgorithms(session.options().chooser.get())),
+                ProgramAlgorithms(session.options().chooser.get()), domain_.ranks_on_a_gpu()),
       exposed_(std::move(exposed)) {
   prepared_.set_why_no_ll128(domain_.why_no_ll128());
   if (domain_.messages() != nullptr) exposed_->watch(this);

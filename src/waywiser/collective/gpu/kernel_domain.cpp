@@ -127,6 +127,7 @@ bool KernelDomain::shares_its_gpu(const std::vector<RankOffer>& offers) {
 // Takes as much as all ranks of the part that have not refused can take.
 void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& mine) {
   if (mine.refuses() || size() == 1) return;
+  for (const int rank : ranks()) ranks_on_a_gpu_ = std::max(ranks_on_a_gpu_, ranks_on_gpu_of(offers, rank));
   if (shares_its_gpu(offers)) return mine.refuse(why_for_all_);
   Bytes share = mine.share, most = mine.most;
   for (int place = 0; place < size(); ++place) {
@@ -144,9 +145,9 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
   mine.refuse(reason_of([&] {
     mine.landing = buffers_.take(*memory);
     fused_ = std::make_unique<FusedCollective>(platform_, stream_, rank_, size(), memory->fused, buffers_.fused());
-    messages_ =
-        std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
-                                         fused_->exposed(), MessageAlgorithms(session_.options().chooser.get()));
+    messages_ = std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
+                                                 fused_->exposed(), MessageAlgorithms(session_.options().chooser.get()),
+                                                 ranks_on_a_gpu_);
   }));
 }
 
@@ -175,6 +176,7 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
   multiprocessors_ = of(offers, 0).multiprocessors;
   for (int place = 1; place < size(); ++place)
     multiprocessors_ = std::min<int>(multiprocessors_, of(offers, place).multiprocessors);
+  multiprocessors_ = std::max(multiprocessors_ / ranks_on_a_gpu_, 1);
   has_collectives_ = size() > 1 && serves_collectives(offers, ranks());
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
   why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -55,6 +56,13 @@ inline std::string shared_gpu(const std::vector<RankOffer>& offers, const std::v
         return "ranks " + std::to_string(b) + " and " + std::to_string(a) + " share GPU " + std::string(identity);
     }
   return {};
+}
+
+// How many ranks have the GPU of this one.
+inline int ranks_on_gpu_of(const std::vector<RankOffer>& offers, int rank) {
+  const auto identity = offers[static_cast<std::size_t>(rank)].landing.identity();
+  return static_cast<int>(
+      std::ranges::count_if(offers, [&](const RankOffer& each) { return each.landing.identity() == identity; }));
 }
 
 // Turns an exception into a reason.

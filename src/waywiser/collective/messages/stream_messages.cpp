@@ -30,9 +30,11 @@ Bytes StreamMessages::bytes_for(const messages::Layout& layout) {
 }
 
 StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
-                               Region memory, std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms)
+                               Region memory, std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms,
+                               int ranks_on_a_gpu)
     : rank_(rank),
-      multiprocessors_(static_cast<std::uint32_t>(platform.multiprocessors(stream.place().index))),
+      multiprocessors_(
+          static_cast<std::uint32_t>(std::max(platform.multiprocessors(stream.place().index) / ranks_on_a_gpu, 1))),
       algorithms_(std::move(algorithms)),
       layout_(layout),
       memory_(memory.slice(0, bytes_for(layout))),

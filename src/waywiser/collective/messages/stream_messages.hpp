@@ -29,9 +29,10 @@ class StreamMessages {
   // The memory that a rank needs on its GPU; it begins with the part into which others write.
   static Bytes bytes_for(const messages::Layout& layout);
   // Clears `memory`, which has at least bytes_for(layout) bytes on the stream's GPU and must stay. Long messages go
-  // directly into arrays that are exposed when they are enqueued. Throws the platform's errors.
+  // directly into arrays that are exposed when they are enqueued. `ranks_on_a_gpu` share the multiprocessors. Throws
+  // the platform's errors.
   StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout, Region memory,
-                 std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms);
+                 std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms, int ranks_on_a_gpu = 1);
 
   // The landing memories in rank order, as mapped in this process for this GPU; includes this rank's own. Empty: no
   // messages to or from that rank.

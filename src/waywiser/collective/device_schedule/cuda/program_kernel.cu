@@ -42,10 +42,10 @@ __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_c
 
 }  // namespace
 
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms, bool overlaps) {
   return [=](void* stream) {
     with_form(terms.form, [&]<typename Form>() {
-      launch_kernel(cache, program_kernel<Form>, terms.blocks, program_threads, true, stream,
+      launch_kernel(cache, program_kernel<Form>, terms.blocks, program_threads, overlaps, stream,
                     "launch of a schedule on a GPU", terms);
     });
   };
