@@ -26,7 +26,7 @@ def remote(
 
     What roads and encryption cost is shown as `tune --remote` has measured it into the folder of results.
     """
-    from waywiser.offload.client import state_of
+    from waywiser.offload.connect import state_of
     from waywiser.offload.roads import kept, usual_file
 
     state = state_of(address, key=key)

@@ -50,7 +50,13 @@ std::uint64_t RemoteGpu::array(const ArrayHead& head, ConstRegion bytes) {
     throw Error(ErrorKind::invalid_input,
                 std::to_string(bytes.bytes) + " bytes for an array of " + std::to_string(head.bytes()));
   const Seconds begin = now_seconds();
-  state_->add("array", request_for(RequestKind::array, ++state_->last, head), bytes, state_->arrays());
+  const auto pinned = state_->pinned_at(bytes);
+  const RequestKind kind = pinned ? RequestKind::array_from : RequestKind::array;
+  const RemoteRequest request = request_for(kind, ++state_->last, head);
+  if (pinned)
+    state_->copy_pinned("array", request, *pinned, bytes);
+  else
+    state_->add("array", request, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
   return state_->last;
 }
@@ -60,25 +66,39 @@ std::uint64_t RemoteGpu::array(ConstElements values) {
 }
 
 void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
-  RemoteRequest request = request_for(RequestKind::put, array);
+  const auto pinned = state_->pinned_at(bytes);
+  RemoteRequest request = request_for(pinned ? RequestKind::put_from : RequestKind::put, array);
   request.offset = offset;
   request.bytes = bytes.bytes;
   const Seconds begin = now_seconds();
-  state_->add("put", request, bytes, state_->arrays());
+  if (pinned)
+    state_->copy_pinned("put", request, *pinned, bytes);
+  else
+    state_->add("put", request, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
 }
 
-void RemoteGpu::get(std::uint64_t array, Elements into) {
+ArrayHead RemoteGpu::get(std::uint64_t array, Elements into) {
+  if (const auto pinned = state_->pinned_at(into.region)) {
+    RemoteRequest request = request_for(RequestKind::get_into, array, {into.type, false, {into.count()}});
+    const Seconds begin = now_seconds();
+    const RemoteReply reply = state_->copy_pinned("get", request, *pinned, into.region);
+    state_->output.add(begin, now_seconds());
+    if (!reply.head) throw Error(ErrorKind::invalid_input, state_->name + ": an answer without an array");
+    return *reply.head;
+  }
+  ArrayHead told;
   std::string problem;
   std::vector<std::byte> elsewhere;
   get(array, [&](const ArrayHead& head) {
-    if (head.bytes() == into.region.bytes && head.type == into.type) return into.region;
-    problem = "an array of " + std::to_string(head.elements()) + " " + std::string(waywiser::name(head.type)) +
-              " for room of " + std::to_string(into.count()) + " " + std::string(waywiser::name(into.type));
+    told = head;
+    problem = why_no_room(head, into.type, into.count());
+    if (problem.empty()) return into.region;
     elsewhere.resize(head.bytes());
     return Region{elsewhere.data(), elsewhere.size(), host(0)};
   });
   if (!problem.empty()) throw Error(ErrorKind::invalid_input, state_->name + ": " + problem);
+  return told;
 }
 
 void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room) {

@@ -19,6 +19,23 @@ namespace waywiser {
 class Group;
 enum class DataRoad : std::uint8_t;  // waywiser/offload/data_road.hpp
 
+// Memory of this program from and into which a server copies arrays itself, if it is on this machine; a server
+// elsewhere gets its bytes from there without another copy. It goes with the last of its copies, and may outlive the
+// GPU.
+class [[gnu::visibility("default")]] PinnedMemory {
+ public:
+  Region region() const noexcept;
+  // "server": mapped by the server, and page-locked for its GPU; "lock": page-locked; empty: ordinary memory, since the
+  // system lets this program lock no more (ulimit -l).
+  std::string_view by() const noexcept;
+
+ private:
+  struct Block;
+  friend class RemoteGpu;
+  explicit PinnedMemory(std::shared_ptr<Block> block) : block_(std::move(block)) {}
+  std::shared_ptr<Block> block_;
+};
+
 // A number that a function takes by name.
 using RemoteNumber = std::pair<std::string, double>;
 
@@ -61,10 +78,16 @@ class [[gnu::visibility("default")]] RemoteGpu {
   std::uint64_t array(ConstElements values);  // of one dimension
   // Bytes of an array, from `offset`.
   void put(std::uint64_t array, Bytes offset, ConstRegion bytes);
-  // The whole array. Throws invalid_input if it has another size.
-  void get(std::uint64_t array, Elements into);
+  // The whole array; returns its head. Throws invalid_input if it has another size or type.
+  ArrayHead get(std::uint64_t array, Elements into);
   // `room` returns where an array with this head goes, in host memory.
   void get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room);
+  // Zeroed memory for arrays of this program: array, put and get use it as any other, and wait until the server has
+  // copied its bytes, if it is on this machine. A server maps as many bytes for a client as its arrays may have, in at
+  // most 1,000 memories. Waits as synchronize(). Throws device if there is too little memory.
+  PinnedMemory pinned(Bytes bytes);
+  // How memory is pinned that begins at this address: as PinnedMemory::by(), and empty for any other.
+  std::string_view pinned_by(const void* address) const noexcept;
   // An array, a stream or an event.
   void free(std::uint64_t number);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   RemoteInterval input, compute, output;
   std::uint64_t last = 0, stream = 0;
   bool closed = false;
+  std::map<const std::byte*, std::pair<std::uint64_t, std::weak_ptr<PinnedMemory::Block>>> pinned;  // by their ends
 
   // Errors of the group name the server and the call.
   template <typename Function>
@@ -74,10 +76,20 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   }
   RemoteReply reply_to(std::string_view call) {
     RemoteReply reply = told_as(call, [&] { return requests.receive_reply(); });
-    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
+    throw_failure(reply);
     return reply;
   }
+  void throw_failure(const RemoteReply& reply) const {
+    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
+  }
   RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
+
+  // Tells the server which memory is gone.
+  void forget_pinned();
+  // The memory that the server can use and that has all these bytes; nullptr: none.
+  std::shared_ptr<PinnedMemory::Block> pinned_at(ConstRegion bytes);
+  // Asks for a copy from or into such memory. Afterwards the server touches it no more, also if this throws.
+  RemoteReply copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory, ConstRegion bytes);
 };
 
 inline RemoteRequest request_for(RequestKind kind, std::uint64_t array) {

@@ -25,6 +25,7 @@ struct RemoteReply {
   std::uint64_t requests = 0;
   ServerTimes times;
   std::optional<ArrayHead> head;  // of the array whose bytes follow
+  bool placed = false;            // they do not: they are in memory of the client; of pin: it can be used
   std::uint32_t details = 0;      // bytes of the failure's details, which follow
   std::string address = {};       // where another worker, or the client, is waited for
   Seconds since = 0;              // between two events

@@ -63,6 +63,22 @@ void read_launch(WireReader& reader, RemoteRequest& request) {
   }
 }
 
+void write_place(WireWriter& writer, const RemoteRequest& request) {
+  writer.number(request.memory);
+  writer.number(request.at);
+}
+
+void read_place(WireReader& reader, RemoteRequest& request) {
+  request.memory = reader.number<std::uint64_t>();
+  request.at = reader.number<std::uint64_t>();
+}
+
+Bytes read_length(WireReader& reader) {
+  const auto bytes = reader.number<std::uint64_t>();
+  if (bytes > largest_remote_array) reader.refuse("more bytes than any array has");
+  return bytes;
+}
+
 std::string read_secret(WireReader& reader) {
   std::string secret = reader.text(digits_of_road);
   if (secret.size() != digits_of_road || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -88,6 +104,21 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
     case RequestKind::put:
       writer.number(request.offset);
       writer.number(request.bytes);
+      break;
+    case RequestKind::pin:
+      writer.number(request.bytes);
+      writer.number(request.at);
+      writer.text(request.secret);
+      break;
+    case RequestKind::array_from:
+    case RequestKind::get_into:
+      write(writer, request.head);
+      write_place(writer, request);
+      break;
+    case RequestKind::put_from:
+      writer.number(request.offset);
+      writer.number(request.bytes);
+      write_place(writer, request);
       break;
     case RequestKind::run: write_call(writer, request); break;
     case RequestKind::code: writer.number(request.bytes); break;
@@ -120,8 +151,22 @@ std::optional<RemoteRequest> RequestReader::next() {
     case RequestKind::array: request.head = read_array_head(reader_); break;
     case RequestKind::put:
       request.offset = reader_.number<std::uint64_t>();
-      request.bytes = reader_.number<std::uint64_t>();
-      if (request.bytes > largest_remote_array) reader_.refuse("more bytes than any array has");
+      request.bytes = read_length(reader_);
+      break;
+    case RequestKind::pin:
+      request.bytes = read_length(reader_);
+      request.at = reader_.number<std::uint64_t>();
+      request.secret = read_secret(reader_);
+      break;
+    case RequestKind::array_from:
+    case RequestKind::get_into:
+      request.head = read_array_head(reader_);
+      read_place(reader_, request);
+      break;
+    case RequestKind::put_from:
+      request.offset = reader_.number<std::uint64_t>();
+      request.bytes = read_length(reader_);
+      read_place(reader_, request);
       break;
     case RequestKind::run: read_call(reader_, request); break;
     case RequestKind::code:

@@ -34,9 +34,13 @@ enum class RequestKind : std::uint8_t {
   wait,         // of the stream for an event
   await,        // a reply when an event has happened
   since,        // the same for two events; the reply has the seconds between them
-  plain         // arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for
+  plain,        // arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for
+  pin,          // memory of the client on the worker's machine; the reply says whether both can use it
+  array_from,   // a new array, whose bytes lie in such memory; a reply when they have been read
+  put_from,     // the same for bytes of an array
+  get_into      // an array goes into such memory; the reply has the array's head
 };
-inline constexpr std::uint8_t last_request_kind = 19;
+inline constexpr std::uint8_t last_request_kind = 23;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {
@@ -44,14 +48,16 @@ struct RemoteRequest {
 
   RequestKind kind = RequestKind::synchronize;
   std::uint64_t array = 0;      // of run: the result's
-  ArrayHead head;               // of a new array
-  Bytes offset = 0, bytes = 0;  // of put; bytes also of code
+  ArrayHead head;               // of a new array; of get_into: the room's type and elements
+  Bytes offset = 0, bytes = 0;  // of put and put_from; bytes also of code and pin
+  std::uint64_t memory = 0;     // of the client: where the bytes lie or go, from `at`
+  std::uint64_t at = 0;         // also of pin: the memory's file, as the client has opened it
   std::string function;
   std::vector<std::uint64_t> arguments;
   Numbers numbers;
   LaunchShape shape;
   std::vector<KernelArgument> kernel_arguments;
-  std::string secret, address;  // of give and take: where the workers meet; the secret also of plain
+  std::string secret, address;  // of give and take: where the workers meet; the secret also of plain and pin
   std::uint64_t earlier = 0;    // of since: an event
   DataRoad road = DataRoad::direct;
 
