@@ -201,6 +201,7 @@ void bind_offload(nb::module_& m) {
             return number;
           },
           "other"_a, "array"_a)
+      .def("copies_plain", &RemoteGpu::copies_plain, "other"_a)
       .def(
           "use_road",
           [](RemoteGpu& self, const Argument<std::string>& road) {

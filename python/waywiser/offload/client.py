@@ -217,7 +217,7 @@ class RemoteGpu:
 
     def copy_of(self, array: RemoteArray) -> RemoteArray:
         """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
-        type. It goes between the servers, encrypted between machines, and not through this program.
+        type. It goes between the servers, encrypted between machines unless `copies_plain`, and not through this program.
 
         Waits as synchronize on both GPUs, and not for the copy: what fails on the way is told by the next calls on both
         that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
@@ -227,6 +227,12 @@ class RemoteGpu:
         array._gpu._begin()
         copy = self._core.copy_of(array._gpu._core, array._number)
         return RemoteArray(self, copy, array.shape, array.dtype)
+
+    def copies_plain(self, other: RemoteGpu) -> bool:
+        """Whether copies of arrays of `other` go unencrypted between machines: both GPUs are used with `data_plain`,
+        and both servers were started with --data-plain. Raises nothing.
+        """
+        return self._core.copies_plain(other._core)
 
     def flush(self) -> None:
         """Sends the requests that are still here. Raises as every call."""

@@ -18,8 +18,8 @@ RemoteRequest request_for(RequestKind kind, std::uint64_t array, const ArrayHead
 
 }  // namespace
 
-RemoteGpu::RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection)
-    : state_(std::make_unique<State>(std::move(group), std::move(name), limit, std::move(connection))) {}
+RemoteGpu::RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection, bool admits_plain)
+    : state_(std::make_unique<State>(std::move(group), std::move(name), limit, std::move(connection), admits_plain)) {}
 RemoteGpu::RemoteGpu(RemoteGpu&& other) noexcept = default;
 RemoteGpu& RemoteGpu::operator=(RemoteGpu&& other) noexcept = default;
 RemoteGpu::~RemoteGpu() {
@@ -169,12 +169,19 @@ std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
   fill_with_random(random);
   RemoteRequest give = request_for(RequestKind::give, array);
   give.secret = hexadecimal(random);
+  give.plain = copies_plain(other);
   RemoteRequest take = request_for(RequestKind::take, ++state_->last);
   take.secret = give.secret;
+  take.plain = give.plain;
   take.address = other.state_->answer("copy_of", give).address;
   state_->add("copy_of", take);
   flush();
   return state_->last;
+}
+
+bool RemoteGpu::copies_plain(const RemoteGpu& other) const noexcept {
+  const auto is_plain = [](const State& state) { return state.wants_plain && (state.admits_plain || state.plain); };
+  return is_plain(*state_) && is_plain(*other.state_);
 }
 
 void RemoteGpu::flush() {

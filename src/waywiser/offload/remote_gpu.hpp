@@ -50,8 +50,9 @@ using RemoteNumber = std::pair<std::string, double>;
 class [[gnu::visibility("default")]] RemoteGpu {
  public:
   // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.
-  // `limit`: see limit(). `connection` is kept until close().
-  RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection = {});
+  // `limit`: see limit(). `connection` is kept until close(). `admits_plain`: the server was started with --data-plain.
+  RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection = {},
+            bool admits_plain = false);
   RemoteGpu(RemoteGpu&& other) noexcept;
   RemoteGpu& operator=(RemoteGpu&& other) noexcept;
   ~RemoteGpu();
@@ -123,10 +124,13 @@ class [[gnu::visibility("default")]] RemoteGpu {
   Seconds since(std::uint64_t later, std::uint64_t earlier);
 
   // A new array here, with the bytes of one of another GPU. They go from its server to this one, encrypted between
-  // machines, and not through the client. Waits as synchronize() on both, and not for the bytes. Throws as it does, and
-  // invalid_input for an array of this GPU; what fails on the way is told by the next calls on both GPUs that have an
-  // answer.
+  // machines unless copies_plain(), and not through the client. Waits as synchronize() on both, and not for the bytes.
+  // Throws as it does, and invalid_input for an array of this GPU; what fails on the way is told by the next calls on
+  // both GPUs that have an answer.
   std::uint64_t copy_of(RemoteGpu& other, std::uint64_t array);
+  // Whether copies from another GPU go unencrypted between machines: both servers were started with --data-plain, and
+  // use_plain_data() was called for both GPUs.
+  bool copies_plain(const RemoteGpu& other) const noexcept;
 
   // Sends the requests that are still here.
   void flush();

@@ -16,14 +16,20 @@
 namespace waywiser {
 
 struct [[gnu::visibility("hidden")]] RemoteGpu::State {
-  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept)
-      : connection(std::move(kept)), group(std::move(of_two)), name(std::move(called)), limit(most) {}
+  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept, bool plain_admitted)
+      : connection(std::move(kept)),
+        group(std::move(of_two)),
+        name(std::move(called)),
+        limit(most),
+        admits_plain(plain_admitted) {}
 
   std::shared_ptr<void> connection;  // the server ends the worker when it is closed
   Group group;
   std::optional<Group> plain;  // for arrays that go unencrypted
   const std::string name;
   const Bytes limit;
+  const bool admits_plain;  // by the server, for arrays of clients that want it
+  bool wants_plain = false;
   RequestStream requests{group};
   RemoteInterval input, compute, output;
   std::uint64_t last = 0, stream = 0;

@@ -124,10 +124,14 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
     case RequestKind::code: writer.number(request.bytes); break;
     case RequestKind::launch: write_launch(writer, request); break;
     case RequestKind::give:
+      writer.text(request.secret);
+      writer.number(static_cast<std::uint8_t>(request.plain));
+      break;
     case RequestKind::plain: writer.text(request.secret); break;
     case RequestKind::take:
       writer.text(request.secret);
       writer.text(request.address);
+      writer.number(static_cast<std::uint8_t>(request.plain));
       break;
     case RequestKind::road: writer.number(static_cast<std::uint8_t>(request.road)); break;
     case RequestKind::since: writer.number(request.earlier); break;
@@ -175,10 +179,14 @@ std::optional<RemoteRequest> RequestReader::next() {
       break;
     case RequestKind::launch: read_launch(reader_, request); break;
     case RequestKind::give:
+      request.secret = read_secret(reader_);
+      request.plain = reader_.number<std::uint8_t>() != 0;
+      break;
     case RequestKind::plain: request.secret = read_secret(reader_); break;
     case RequestKind::take:
       request.secret = read_secret(reader_);
       request.address = reader_.text(longest_address);
+      request.plain = reader_.number<std::uint8_t>() != 0;
       break;
     case RequestKind::road: request.road = read_road(reader_); break;
     case RequestKind::since: request.earlier = reader_.number<std::uint64_t>(); break;

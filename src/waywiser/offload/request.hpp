@@ -58,6 +58,7 @@ struct RemoteRequest {
   LaunchShape shape;
   std::vector<KernelArgument> kernel_arguments;
   std::string secret, address;  // of give and take: where the workers meet; the secret also of plain and pin
+  bool plain = false;           // of give and take: unencrypted, also between machines
   std::uint64_t earlier = 0;    // of since: an event
   DataRoad road = DataRoad::direct;
 

@@ -264,6 +264,7 @@ def remote_gpus(address: str) -> None:
         with ww.remote(address, gpu=1, data_plain=True) as other:
             assert other.data_encrypted_by == ""
             assert other.copy_of(ones).shape == (5,)
+            assert not other.copies_plain(gpu)
             mine = other.pinned(5)
             assert ones.get(out=mine) is mine and other.pinned_by(mine) == "server"
         gpu.synchronize()
