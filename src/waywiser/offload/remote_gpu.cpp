@@ -115,11 +115,7 @@ void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayH
     state_->group.abort("the client has no room for an array");  // whose bytes are on their way
     throw;
   }
-  state_->told_as("get", [&] {
-    for (Bytes at = 0; at < into.bytes; at += piece_of_array)
-      state_->arrays().recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
-                            array_tag);
-  });
+  state_->receive("get", into);
   state_->output.add(begin, now_seconds());
 }
 

@@ -146,6 +146,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
 
  private:
   struct State;
+  friend class RemoteDriver;
   std::unique_ptr<State> state_;
 };
 

@@ -72,6 +72,14 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
                      array_tag);
     });
   }
+  // The bytes of an array, which follow a reply.
+  void receive(std::string_view call, Region into) {
+    told_as(call, [&] {
+      for (Bytes at = 0; at < into.bytes; at += piece_of_array)
+        arrays().recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
+                      array_tag);
+    });
+  }
   RemoteReply answer(std::string_view call, const RemoteRequest& request) {
     check_open();
     told_as(call, [&] {

@@ -71,7 +71,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   reply.details = reader.number<std::uint32_t>();
   reply.address = one_line(reader.text(longest_address));
   reply.since = read_seconds(reader);
-  if (reply.details > (reply.failure ? longest_details : 0)) reader.refuse("more details than any failure has");
+  if (reply.details > longest_details) reader.refuse("more details than any failure has");
   return reply;
 }
 

@@ -37,11 +37,23 @@ void read_call(WireReader& reader, RemoteRequest& request) {
   }
 }
 
+void write_shape(WireWriter& writer, const LaunchShape& shape) {
+  for (const auto& lengths : {shape.grid, shape.block})
+    for (const std::uint32_t length : lengths) writer.number(length);
+  writer.number(shape.shared);
+}
+
+LaunchShape read_shape(WireReader& reader) {
+  LaunchShape shape;
+  for (auto* lengths : {&shape.grid, &shape.block})
+    for (std::uint32_t& length : *lengths) length = reader.number<std::uint32_t>();
+  shape.shared = reader.number<std::uint32_t>();
+  return shape;
+}
+
 void write_launch(WireWriter& writer, const RemoteRequest& request) {
   writer.text(request.function);
-  for (const auto& lengths : {request.shape.grid, request.shape.block})
-    for (const std::uint32_t length : lengths) writer.number(length);
-  writer.number(request.shape.shared);
+  write_shape(writer, request.shape);
   writer.number(static_cast<std::uint8_t>(request.kernel_arguments.size()));
   for (const KernelArgument& argument : request.kernel_arguments) {
     writer.number(static_cast<std::uint8_t>(argument.kind));
@@ -51,9 +63,7 @@ void write_launch(WireWriter& writer, const RemoteRequest& request) {
 
 void read_launch(WireReader& reader, RemoteRequest& request) {
   request.function = reader.text(longest_function_name);
-  for (auto* lengths : {&request.shape.grid, &request.shape.block})
-    for (std::uint32_t& length : *lengths) length = reader.number<std::uint32_t>();
-  request.shape.shared = reader.number<std::uint32_t>();
+  request.shape = read_shape(reader);
   const auto arguments = reader.number<std::uint8_t>();
   for (int i = 0; i < arguments; ++i) {
     const auto kind = reader.number<std::uint8_t>();
@@ -61,6 +71,11 @@ void read_launch(WireReader& reader, RemoteRequest& request) {
       reader.refuse("argument of kind " + std::to_string(kind));
     request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(kind), reader.number<std::uint64_t>()});
   }
+}
+
+void write_part(WireWriter& writer, const RemoteRequest& request) {
+  writer.number(request.offset);
+  writer.number(request.bytes);
 }
 
 void write_place(WireWriter& writer, const RemoteRequest& request) {
@@ -77,6 +92,11 @@ Bytes read_length(WireReader& reader) {
   const auto bytes = reader.number<std::uint64_t>();
   if (bytes > largest_remote_array) reader.refuse("more bytes than any array has");
   return bytes;
+}
+
+void read_part(WireReader& reader, RemoteRequest& request) {
+  request.offset = reader.number<std::uint64_t>();
+  request.bytes = read_length(reader);
 }
 
 std::string read_secret(WireReader& reader) {
@@ -101,10 +121,7 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
   switch (request.kind) {
     case RequestKind::zeros:
     case RequestKind::array: write(writer, request.head); break;
-    case RequestKind::put:
-      writer.number(request.offset);
-      writer.number(request.bytes);
-      break;
+    case RequestKind::put: write_part(writer, request); break;
     case RequestKind::pin:
       writer.number(request.bytes);
       writer.number(request.at);
@@ -116,9 +133,23 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
       write_place(writer, request);
       break;
     case RequestKind::put_from:
-      writer.number(request.offset);
-      writer.number(request.bytes);
+    case RequestKind::get_part:
+    case RequestKind::copy:
+      write_part(writer, request);
       write_place(writer, request);
+      break;
+    case RequestKind::fill:
+      write_part(writer, request);
+      writer.number(request.at);
+      writer.number(request.earlier);
+      break;
+    case RequestKind::start:
+      write_shape(writer, request.shape);
+      writer.text(request.parameters);
+      break;
+    case RequestKind::ask:
+      write_call(writer, request);
+      writer.number(request.bytes);
       break;
     case RequestKind::run: write_call(writer, request); break;
     case RequestKind::code: writer.number(request.bytes); break;
@@ -153,10 +184,7 @@ std::optional<RemoteRequest> RequestReader::next() {
   switch (request.kind) {
     case RequestKind::zeros:
     case RequestKind::array: request.head = read_array_head(reader_); break;
-    case RequestKind::put:
-      request.offset = reader_.number<std::uint64_t>();
-      request.bytes = read_length(reader_);
-      break;
+    case RequestKind::put: read_part(reader_, request); break;
     case RequestKind::pin:
       request.bytes = read_length(reader_);
       request.at = reader_.number<std::uint64_t>();
@@ -168,9 +196,24 @@ std::optional<RemoteRequest> RequestReader::next() {
       read_place(reader_, request);
       break;
     case RequestKind::put_from:
-      request.offset = reader_.number<std::uint64_t>();
-      request.bytes = read_length(reader_);
+    case RequestKind::get_part:
+    case RequestKind::copy:
+      read_part(reader_, request);
       read_place(reader_, request);
+      break;
+    case RequestKind::fill:
+      read_part(reader_, request);
+      request.at = reader_.number<std::uint64_t>();
+      request.earlier = reader_.number<std::uint64_t>();
+      break;
+    case RequestKind::start:
+      request.shape = read_shape(reader_);
+      request.parameters = reader_.text(most_parameter_bytes);
+      break;
+    case RequestKind::ask:
+      read_call(reader_, request);
+      request.bytes = reader_.number<std::uint64_t>();
+      if (request.bytes > longest_kernel_name) reader_.refuse("a name of " + std::to_string(request.bytes) + " bytes");
       break;
     case RequestKind::run: read_call(reader_, request); break;
     case RequestKind::code:

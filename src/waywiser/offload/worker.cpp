@@ -77,6 +77,7 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::array_from: return make_from(request);
     case RequestKind::put_from: return put_from(request);
     case RequestKind::get_into: return get_into(request);
+    default: return carry_out_for_driver(request);
     case RequestKind::synchronize:
     case RequestKind::end: attempt("synchronize", [this] { work_.settle(); }); return reply();
   }
@@ -256,7 +257,7 @@ void RemoteWorker::reply(RemoteReply told) {
   told.failure = std::exchange(failure_, {});
   told.used = used_;
   told.requests = requests_;
-  std::string details = told.failure ? std::move(told.failure->details) : "";
+  std::string details = told.failure ? std::move(told.failure->details) : std::move(told.text);
   told.details = static_cast<std::uint32_t>(details.size());
   told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};
   channel_.reply(frame_of(told));

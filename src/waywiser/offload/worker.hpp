@@ -93,6 +93,12 @@ class RemoteWorker {
   void make_from(const RemoteRequest& request);
   void put_from(const RemoteRequest& request);
   void get_into(const RemoteRequest& request);
+  void carry_out_for_driver(const RemoteRequest& request);
+  void copy(const RemoteRequest& request);
+  void fill(const RemoteRequest& request);
+  void get_part(const RemoteRequest& request);
+  void start(const RemoteRequest& request);
+  std::string answer_to(const RemoteRequest& request, const std::string& name);
   void check_limits();
   ArrayRoads& roads() const;
   ClientKernels& kernels();
