@@ -217,7 +217,8 @@ class RemoteGpu:
 
     def copy_of(self, array: RemoteArray) -> RemoteArray:
         """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
-        type. It goes between the servers, encrypted between machines unless `copies_plain`, and not through this program.
+        type. It goes between the servers and not through this program, encrypted between machines unless
+        `copies_plain`.
 
         Waits as synchronize on both GPUs, and not for the copy: what fails on the way is told by the next calls on both
         that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
