@@ -111,7 +111,8 @@ list(REMOVE_ITEM without_cuda ${core_sources})
 set(shim_exported "${PROJECT_SOURCE_DIR}/cmake/shim_exported.map")
 add_library(waywiser_shim SHARED ${shim_sources} ${without_cuda})
 target_link_libraries(waywiser_shim PRIVATE waywiser_core waywiser_warnings)
-target_link_options(waywiser_shim PRIVATE "LINKER:--version-script=${shim_exported}" LINKER:--no-undefined LINKER:--gc-sections)
+target_link_options(waywiser_shim PRIVATE "LINKER:--version-script=${shim_exported}" LINKER:--gc-sections
+                    $<$<NOT:$<BOOL:${WAYWISER_SANITIZE}>>:LINKER:--no-undefined>)
 set_target_properties(waywiser_shim PROPERTIES OUTPUT_NAME cuda PREFIX lib SOVERSION 1 LINK_DEPENDS "${shim_exported}"
                       LIBRARY_OUTPUT_DIRECTORY "${package}/shim")
 add_dependencies(waywiser_package waywiser_shim)

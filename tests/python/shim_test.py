@@ -179,6 +179,19 @@ def test_every_function_of_the_driver_api_is_there() -> None:
     assert len(forwarded) >= 115 and forwarded <= names | {"cuGetProcAddress"}
 
 
+def test_the_runtime_library_says_that_it_is_not_supported(server: Server) -> None:
+    runtime = sorted(headers().parent.glob("lib*/libcudart.so.1[0-9]"))
+    if not runtime:
+        pytest.skip("there is no CUDA runtime library")
+    program = f"""
+import ctypes
+runtime, count = ctypes.CDLL({str(runtime[-1])!r}), ctypes.c_int()
+print(runtime.cudaGetDeviceCount(ctypes.byref(count)), runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), 100))
+"""
+    code, out, errors = run(server, sys.executable, "-c", program)
+    assert (code, out) == (0, "801 801\n") and "waywiser: cuGetExportTable is not forwarded" in errors
+
+
 @needs_gpu
 def test_kernels_run_on_a_gpu(tmp_path: Path, program: Path) -> None:
     server = Server(tmp_path, gpus=())

@@ -21,7 +21,7 @@ def remote(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- PROGRAM [ARGUMENT]...]", help="A program of the CUDA driver API, for the server's GPUs."
+            metavar="[-- PROGRAM [ARGUMENT ...]]", help="A program of the CUDA driver API, for the server's GPUs."
         ),
     ] = None,
     key: Annotated[

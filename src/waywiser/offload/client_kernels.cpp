@@ -37,7 +37,7 @@ std::string facts_of_gpu(const Platform& platform, Place gpu) {
   return Json{{"name", "virtual GPU"},
               {"bytes", platform.free_memory(gpu) + platform.allocated_memory(gpu.index)},
               {"uuid", std::string(32, '0')},
-              {"version", 12040},
+              {"version", 13000},
               {"attributes", attributes}}
       .dump();
 }

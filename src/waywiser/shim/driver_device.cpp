@@ -71,8 +71,16 @@ CUresult cuInit(unsigned flags) {
       false);
 }
 
+// Of the server's driver, which compiles the program's PTX. It may be asked before cuInit.
 CUresult cuDriverGetVersion(int* version) {
-  return forwarded("cuDriverGetVersion", [&](RemoteDevices&) { given_place(version) = 12040; }, false);
+  return forwarded(
+      "cuDriverGetVersion",
+      [&](RemoteDevices& devices) {
+        given_place(version);
+        devices.init();
+        *version = devices.device(0).facts().version;
+      },
+      false);
 }
 
 CUresult cuGetErrorString(CUresult code, const char** text) { return text_of(code, text, &NamedCode::text); }
