@@ -95,7 +95,7 @@ except ww.UnavailableError as error:
         machines.close()
 
 
-# The client is on the machine of the first server, where nothing is encrypted: what that server admits, it knows from it.
+# The client is on the machine of the first server, which encrypts nothing there, but tells what it admits.
 @needs_tls
 @pytest.mark.parametrize(
     ("one", "other", "wants", "plain"),

@@ -125,6 +125,7 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* asked, CUstream stream) {
   return in_stream("cuMemcpy2DAsync", stream, [&](RemoteDevice& device) { copy_rows(device, given_place(asked)); });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define WAYWISER_MEMSET(bits, Value)                                                                               \
   CUresult cuMemsetD##bits##_v2(CUdeviceptr to, Value value, std::size_t count) {                                  \
     return in_stream("cuMemsetD" #bits, nullptr,                                                                   \
@@ -148,6 +149,7 @@ WAYWISER_MEMSET(8, unsigned char)
 WAYWISER_MEMSET(16, unsigned short)
 WAYWISER_MEMSET(32, unsigned int)
 #undef WAYWISER_MEMSET
+// NOLINTEND(bugprone-macro-parentheses)
 }
 #pragma GCC visibility pop
 

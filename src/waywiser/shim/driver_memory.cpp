@@ -38,14 +38,14 @@ void write_attribute(RemoteDevice& device, void* to, CUpointer_attribute attribu
   const auto host = host_part(device, address);
   if (!part && !host) end_with(CUDA_ERROR_INVALID_VALUE);
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: return put(context_stack().back());
+    case CU_POINTER_ATTRIBUTE_CONTEXT: return put(reinterpret_cast<std::uintptr_t>(context_stack().back()));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: return put(static_cast<unsigned>(part ? 2 : 1));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       if (!part) end_with(CUDA_ERROR_INVALID_VALUE);
       return put(pointer);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       if (part) end_with(CUDA_ERROR_INVALID_VALUE);
-      return put(address);
+      return put(reinterpret_cast<std::uintptr_t>(address));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: return put(false);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return put(device.number());
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put(part ? part->start : address_of(host->data));

@@ -3,8 +3,12 @@
 // The names of NVIDIA's cuda.h for what this library defines: from cuda.h itself where it is installed, so that the
 // compiler compares all declarations, else the same by its numbers and layouts.
 #if __has_include(<cuda.h>) && !defined(WAYWISER_WITHOUT_CUDA_H)
-#define __CUDA_API_VERSION_INTERNAL  // the names of all versions, and no macros for them
+// The names of all versions, and no macros for them.
+#define __CUDA_API_VERSION_INTERNAL  // NOLINT(bugprone-reserved-identifier): NVIDIA's
 #include <cuda.h>
+#if CUDA_VERSION < 12050
+struct CUctxCreateParams;
+#endif
 #else
 #include <cstddef>
 #include <cstdint>
@@ -94,6 +98,8 @@ struct CUlaunchConfig {
   CUlaunchAttribute* attrs;
   unsigned numAttrs;
 };
+CUresult cuInit(unsigned flags);
+
 #define CU_LAUNCH_PARAM_END (reinterpret_cast<void*>(0))
 #define CU_LAUNCH_PARAM_BUFFER_POINTER (reinterpret_cast<void*>(1))
 #define CU_LAUNCH_PARAM_BUFFER_SIZE (reinterpret_cast<void*>(2))

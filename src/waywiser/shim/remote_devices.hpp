@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,10 +50,11 @@ struct CUevent_st {
 namespace waywiser {
 
 // Ends a call of the driver API with a code.
-struct DriverCode {
+struct DriverCode : std::exception {
+  explicit DriverCode(CUresult what) : code(what) {}
   CUresult code;
 };
-[[noreturn]] inline void end_with(CUresult code) { throw DriverCode{code}; }
+[[noreturn]] inline void end_with(CUresult code) { throw DriverCode(code); }
 // What a program hands over.
 template <typename Value>
 Value& given_place(Value* place) {
