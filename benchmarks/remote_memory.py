@@ -95,6 +95,24 @@ def remote_copies(gpu: ww.RemoteGpu, way: str, nbytes: int, repeats: int) -> dic
     return {"pinned_by": gpu.pinned_by(here), "up": rates(up, nbytes), "down": rates(down, nbytes)}
 
 
+def streaming_add(gpu: ww.RemoteGpu, nbytes: int, repeats: int) -> dict[str, float]:
+    """Seconds of an addition of two pinned arrays that stream through the GPU, and of its three copies alone."""
+    count = nbytes // 4
+    x, y, z = (gpu.pinned(count, np.float32) for _ in range(3))
+    x[:], y[:] = np.arange(count, dtype=np.float32), 1
+    whole = [timed(lambda: gpu.run_in_pieces("add", x, y, out=z)) for _ in range(repeats)]
+    if not (z == x + 1).all():
+        raise RuntimeError("wrong sums")
+    copies = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        there = gpu.array(x), gpu.array(y)
+        gpu.synchronize()
+        there[0].get(out=z)
+        copies.append(time.perf_counter() - begin)
+    return {"whole": statistics.median(whole), "copies": statistics.median(copies)}
+
+
 def measured_apart(nbytes: int, repeats: int) -> dict[str, Any]:
     words = [sys.executable, __file__, "--local", "--nbytes", str(nbytes), "--repeats", str(repeats)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
@@ -118,6 +136,7 @@ def main() -> None:
             with ww.remote(address, key=key, road="pipelined") as gpu:
                 for way in WAYS:
                     turn[way] = remote_copies(gpu, way, asked.nbytes, asked.repeats)
+                turn["streaming_add"] = streaming_add(gpu, asked.nbytes, asked.repeats)
             turns.append(turn)
     shares = {
         f"{way}, {direction}": statistics.median(turn[way][direction]["median"] for turn in turns)

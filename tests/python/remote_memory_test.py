@@ -71,6 +71,48 @@ def test_results_come_into_any_array_that_fits(server: Server) -> None:
         np.testing.assert_array_equal(a.get(out=gpu.pinned((2, 3))), room)
 
 
+def test_arrays_larger_than_the_gpus_memory_go_in_pieces(server: Server) -> None:
+    count = 4_000_000  # three arrays of 32 MB, and the server gives 64 MiB
+    x, y = np.arange(float(count)), np.full(count, 0.5)
+    with ww.remote(server.address, key=server.key) as gpu:
+        with pytest.raises(ww.DeviceError, match="above this server's limit"):
+            gpu.run("add", gpu.array(x), gpu.array(y)).get()
+        total = gpu.run_in_pieces("add", x, y, piece=3_000_000)
+        np.testing.assert_array_equal(total, x + 0.5)
+        held = gpu.pinned((20, 1000), np.float32)
+        held[...] = 3
+        twice = gpu.run_in_pieces("scale", held, out=held, factor=2, piece=4 * 999)
+        assert twice is held and (held == 6).all()
+        assert gpu.run_in_pieces("add", [1, 2], [3, 4], piece=1).tolist() == [4, 6]
+        empty = gpu.run_in_pieces("add", np.ones((0, 3)), np.ones((0, 3)))
+        assert empty.shape == (0, 3) and empty.dtype == float
+        assert gpu.run_in_pieces("add", 1.5, 2.5).shape == ()
+
+
+def test_what_cannot_go_in_pieces_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text("functions = {'total': lambda x: x.sum().reshape(1)}\n")
+    server = Server(tmp_path, "--functions", str(tmp_path / "sums.py"))
+    with ww.remote(server.address, key=server.key) as gpu:
+        for values, more, says in (
+            ((), {}, "one or more arrays of one shape"),
+            ((np.ones(2), np.ones(3)), {}, "one or more arrays of one shape"),
+            ((np.ones(2), np.ones(2)), {"piece": 0}, "piece=0"),
+            ((np.ones(2), np.ones(2)), {"out": np.ones(3)}, r"of the shape \(2,\)"),
+            ((np.ones((2, 3)), np.ones((2, 3))), {"out": np.ones((3, 2)).T}, "contiguous"),
+            ((np.ones(2), np.ones(2)), {"out": np.ones(2, np.float32)}, "for room of 2 float32"),
+        ):
+            with pytest.raises(ww.InputError, match=says):
+                gpu.run_in_pieces("add", *values, **more)  # type: ignore[arg-type]
+        with pytest.raises(ww.InputError, match=r"4 elements have become an array of the shape \(1,\)"):
+            gpu.run_in_pieces("total", np.ones(4))
+        with pytest.raises(ww.InputError, match="for room of 4 float64"):
+            gpu.run_in_pieces("total", np.ones(4), out=np.ones(4))
+        with pytest.raises(ww.InputError, match="no function 'nothing'"):
+            gpu.run_in_pieces("nothing", np.ones(4))
+        np.testing.assert_array_equal(gpu.run_in_pieces("add", np.ones(4), np.ones(4)), np.full(4, 2.0))
+    assert server.close() == (0, "")
+
+
 def test_beyond_the_servers_limit_memory_is_as_any_other(server: Server) -> None:
     with ww.remote(server.address, key=server.key) as gpu:
         first = gpu.pinned(gpu.memory // 2, np.uint8)

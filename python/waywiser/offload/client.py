@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from waywiser.errors import InputError
 from waywiser.offload.arrays import RemoteArray, checked_type, number
-from waywiser.offload.kernels import CudaKernel, bits_of, lengths_of
+from waywiser.offload.kernels import CudaKernel, arguments_of, lengths_of
 
 if TYPE_CHECKING:
     import numpy
@@ -167,6 +167,24 @@ class RemoteGpu:
         self._begin(stream)
         return RemoteArray(self, self._core.run(function, [each._number for each in arrays], named))
 
+    def run_in_pieces(
+        self,
+        function: str,
+        *values: numpy.typing.ArrayLike,
+        out: numpy.ndarray[Any, Any] | None = None,
+        piece: int = 32 << 20,
+        **numbers: float,
+    ) -> numpy.ndarray[Any, Any]:
+        """What a function of the server makes of arrays of this program, which may be larger than the GPU's memory:
+        pieces of `piece` bytes go there, are computed and come back at the same time, two of them under way. The
+        function takes element by element. Returns a new array, or `out`, of the shape of `values`.
+
+        Raises InputError for arrays of unlike shapes, a wrong `out`, and a function that changes the shape; and as get.
+        """
+        from waywiser.offload.pieces import run_in_pieces
+
+        return run_in_pieces(self, function, values, out, piece, numbers)
+
     def launch(
         self,
         kernel: CudaKernel,
@@ -198,7 +216,7 @@ class RemoteGpu:
         block: int | tuple[int, ...],
         shared: int,
     ) -> None:
-        given = [self._argument(place, each) for place, each in enumerate(arguments, 1)]
+        given = arguments_of(self, arguments)
         shape = lengths_of("grid", grid), lengths_of("block", block), shared
         if not 0 <= shared < 1 << 31:
             raise InputError(f"shared={shared!r:.60}: write a number of bytes")
@@ -207,13 +225,6 @@ class RemoteGpu:
         if code is None:
             code = self._codes[kernel.code] = self._core.load_kernels(kernel.code)
         self._core.launch(code, kernel.name, *shape, given)
-
-    def _argument(self, place: int, value: Any) -> tuple[str, int]:
-        if not isinstance(value, RemoteArray):
-            return bits_of(place, value)
-        if value._gpu is not self:
-            raise InputError("an array of another remote GPU: get() it first")
-        return "array", value._number
 
     def copy_of(self, array: RemoteArray) -> RemoteArray:
         """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
@@ -230,9 +241,7 @@ class RemoteGpu:
         return RemoteArray(self, copy, array.shape, array.dtype)
 
     def copies_plain(self, other: RemoteGpu) -> bool:
-        """Whether copies of arrays of `other` go unencrypted between machines: both GPUs are used with `data_plain`,
-        and both servers were started with --data-plain. Raises nothing.
-        """
+        """Whether copies from `other` go unencrypted between machines: all want `data_plain`. Raises nothing."""
         return self._core.copies_plain(other._core)
 
     def flush(self) -> None:
