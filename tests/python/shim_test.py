@@ -70,6 +70,13 @@ def test_a_program_of_the_driver_api_runs_unchanged(server: Server, program: Pat
     assert server.wait_for("left")["why"] == ""
 
 
+def test_ucx_does_not_take_it_for_the_driver(server: Server, program: Path) -> None:
+    code, out, errors = run(server, program, before=("env", "LD_DEBUG=files"))
+    assert (code, out) == (0, "2 GPUs, virtual GPU\nall calls\n")
+    assert "libucp.so" in errors and "libcuda.so.1" in errors
+    assert re.findall(r"libuc[a-z]_cuda|libnvidia-ml", errors.split("initialize program: ")[-1]) == []
+
+
 @needs_tls
 @pytest.mark.parametrize("plain", [False, True])
 def test_the_server_may_be_elsewhere(tmp_path: Path, program: Path, plain: bool) -> None:

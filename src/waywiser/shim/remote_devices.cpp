@@ -6,6 +6,7 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/json.hpp"
+#include "waywiser/base/set_environment.hpp"
 #include "waywiser/base/timeout.hpp"
 
 namespace waywiser {
@@ -132,6 +133,8 @@ RemoteDevices& RemoteDevices::of_this_process() {
 
 void RemoteDevices::init() {
   if (initialized()) return;
+  // UCX would write its hooks over the functions of this library, which it takes for the driver.
+  if (!environment("UCX_MODULES")) set_environment("UCX_MODULES", "^cuda");
   try {
     RemoteGpuOptions options = options_of_environment();
     const Json state = parse_json(remote_server_state(options), options.address);
