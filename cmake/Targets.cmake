@@ -60,6 +60,9 @@ endif()
 waywiser_sources(src/waywiser core_sources)
 set(peer_main "${PROJECT_SOURCE_DIR}/src/waywiser/measure/peer_main.cpp")
 set(rank_main "${PROJECT_SOURCE_DIR}/src/waywiser/bench/rank_main.cpp")
+set(shim_sources ${core_sources})
+list(FILTER shim_sources INCLUDE REGEX "src/waywiser/shim/")
+list(FILTER core_sources EXCLUDE REGEX "src/waywiser/shim/")
 list(REMOVE_ITEM core_sources "${peer_main}" "${rank_main}")
 add_library(waywiser_core STATIC ${core_sources})
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/waywiser/base/version.cpp" PROPERTIES COMPILE_DEFINITIONS
@@ -100,6 +103,23 @@ foreach(program IN LISTS programs)
   add_dependencies(waywiser_package waywiser-${program})
   install(TARGETS waywiser-${program} RUNTIME DESTINATION waywiser/bin COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
+
+# The CUDA driver API for programs that use a remote GPU. It stands alone in its folder, in which only programs that
+# `waywiser remote` starts look for libraries. It does without CUDA itself, which would find this library.
+file(GLOB_RECURSE without_cuda CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/waywiser/*/no_cuda.cpp")
+list(REMOVE_ITEM without_cuda ${core_sources})
+set(shim_exported "${PROJECT_SOURCE_DIR}/cmake/shim_exported.map")
+add_library(waywiser_shim SHARED ${shim_sources} ${without_cuda})
+target_link_libraries(waywiser_shim PRIVATE waywiser_core waywiser_warnings)
+target_link_options(waywiser_shim PRIVATE "LINKER:--version-script=${shim_exported}" LINKER:--gc-sections
+                    $<$<NOT:$<BOOL:${WAYWISER_SANITIZE}>>:LINKER:--no-undefined>)
+set_target_properties(waywiser_shim PROPERTIES OUTPUT_NAME cuda PREFIX lib SOVERSION 1 LINK_DEPENDS "${shim_exported}"
+                      LIBRARY_OUTPUT_DIRECTORY "${package}/shim")
+add_dependencies(waywiser_package waywiser_shim)
+install(TARGETS waywiser_shim LIBRARY DESTINATION waywiser/shim COMPONENT wheel EXCLUDE_FROM_ALL NAMELINK_SKIP)
+if(PROJECT_IS_TOP_LEVEL)
+  install(TARGETS waywiser_shim LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/waywiser/shim" COMPONENT library NAMELINK_SKIP)
+endif()
 
 if(WAYWISER_PYTHON)
   waywiser_python_package(nanobind nanobind_folder)

@@ -233,10 +233,36 @@ interop() {
     tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
 
-# A server and a client on this machine: kernels of the client, and all roads beside a local GPU.
+# One program of the CUDA driver API, with the GPU of this machine and, by `waywiser remote`, with the same one elsewhere.
+driver_program() {
+  local folder=$work/driver address status=0 nvcc include
+  nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' build/CMakeCache.txt)
+  include=$(dirname "$nvcc")/../include
+  mkdir -p "$folder"
+  cc -I "$include" tests/shim/driver_program.c -o "$folder/program" python/waywiser/shim/libcuda.so.1 || return 1
+  "$folder/program" kernel || { echo "driver program on this GPU: FAILED"; status=1; }
+  .venv/bin/waywiser serve --listen 127.0.0.1:0 --memory 2G --new-key --key "$folder/key" --json >"$folder/log" &
+  for _ in $(seq 100); do
+    address=$(sed -n 's/.*"listening", "address": "\([^"]*\)".*/\1/p' "$folder/log")
+    [ -z "$address" ] || break
+    sleep 0.2
+  done
+  timeout 60 .venv/bin/waywiser remote "$address" --key "$folder/key" -- "$folder/program" kernel ||
+    { echo "driver program on a remote GPU: FAILED"; status=1; }
+  kill $!
+  wait $!
+  return $status
+}
+
+# A server and a client on this machine: kernels of the client, programs of the driver API, and all roads beside a local
+# GPU.
 offload() {
   local status=0
-  .venv/bin/python -m pytest -q tests/python/remote_kernels_test.py || status=1
+  .venv/bin/python -m pytest -q -rs tests/python/remote_kernels_test.py tests/python/remote_memory_test.py \
+    tests/python/shim_test.py || status=1
+  .venv/bin/python benchmarks/remote_memory.py >"$work/remote_memory.json" || status=1
+  tail -n 7 "$work/remote_memory.json"
+  driver_program || status=1
   .venv/bin/waywiser bench offload --times 1,100 --budget 90 --json >"$work/offload.json" || status=1
   return $status
 }
@@ -282,7 +308,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group of_two one_sided ranks halo halo_shared interop offload proof
+export -f save build_programs find_libraries tests tune peers group of_two one_sided ranks halo halo_shared interop driver_program offload proof
 one_sided_examples=' 11_one_sided_cuda 12_languages_cuda ring_shift ping_pong stencil'
 export work build out one_sided_examples
 

@@ -90,6 +90,25 @@ nb::object get(RemoteGpu& self, std::uint64_t array, const nb::callable& make) {
   return made;
 }
 
+// Into an array of NumPy; the shape of what has come.
+Shape get_into(RemoteGpu& self, std::uint64_t array, nb::handle into) {
+  const Elements room = output_elements(into, no_platform);
+  Shape shape;
+  without_gil([&] { shape = self.get(array, room).shape; });
+  return shape;
+}
+
+// Bytes for an array of NumPy, which keeps the memory.
+nb::object pinned(RemoteGpu& self, const Argument<Bytes>& bytes) {
+  const Bytes wanted = bytes("bytes");
+  std::optional<PinnedMemory> made;
+  without_gil([&] { made.emplace(self.pinned(wanted)); });
+  const Region region = made->region();
+  const nb::capsule owner(new PinnedMemory(*made),
+                          [](void* memory) noexcept { delete static_cast<PinnedMemory*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(region.data, {region.bytes}, owner));
+}
+
 void put(RemoteGpu& self, std::uint64_t array, const Argument<Bytes>& offset, nb::handle values) {
   const Bytes at = offset("offset");
   const ConstRegion given = input_region(values, no_platform);
@@ -159,6 +178,15 @@ void bind_offload(nb::module_& m) {
       .def("array", new_array, "values"_a, "shape"_a)
       .def("zeros", new_zeros, "type"_a, "shape"_a)
       .def("get", get, "array"_a, "make"_a)
+      .def("get_into", get_into, "array"_a, "into"_a)
+      .def("pinned", pinned, "bytes"_a)
+      .def(
+          "pinned_by",
+          [](const RemoteGpu& self, std::uintptr_t address) {
+            return std::string(
+                self.pinned_by(reinterpret_cast<const void*>(address)));  // NOLINT(performance-no-int-to-ptr)
+          },
+          "address"_a)
       .def("put", put, "array"_a, "offset"_a, "values"_a)
       .def(
           "free", [](RemoteGpu& self, std::uint64_t number) { without_gil([&] { self.free(number); }); }, "number"_a)
@@ -173,6 +201,7 @@ void bind_offload(nb::module_& m) {
             return number;
           },
           "other"_a, "array"_a)
+      .def("copies_plain", &RemoteGpu::copies_plain, "other"_a)
       .def(
           "use_road",
           [](RemoteGpu& self, const Argument<std::string>& road) {

@@ -84,7 +84,7 @@ void serve(Group& group, const Gpus& gpus, int index, const std::tuple<std::stri
   setup.gpu = gpu(index);
   setup.limit = std::get<0>(limits);
   setup.limits = {std::get<1>(limits), std::get<2>(limits)};
-  setup.roads = open_array_roads(host, encrypt, [&](const std::string& other) {
+  setup.roads = open_array_roads(host, {encrypt, data_plain}, [&](const std::string& other) {
     const nb::gil_scoped_acquire acquired;
     return nb::cast<bool>(may_join(other));
   });

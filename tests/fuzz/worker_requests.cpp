@@ -1,7 +1,10 @@
 // What a client that knows the key may send to its worker: frames, one after the other.
+#include <algorithm>
+
 #include "tests/fuzz/frame_count.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/mapping.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/offload/worker.hpp"
 
@@ -22,6 +25,17 @@ class HostileClient final : public WorkerChannel {
   void open_plain(const std::string&, const std::function<void(const std::string& address)>& announce) override {
     announce("10.0.0.5:4712");
   }
+  // A file that has the secret which a fuzzer finds: 64 times "0".
+  Descriptor open_file_of_client(std::uint64_t number) override {
+    if (number % 2 != 0) throw Error(ErrorKind::unavailable, "none");
+    static const Descriptor file = [] {
+      Descriptor made = create_shared_file(pinned_file_bytes(client_memory), "a file");
+      const Mapping mapping = Mapping::of_file(made, pinned_file_bytes(client_memory), true, "a file");
+      std::fill_n(mapping.data(), mapping.length(), std::byte{'0'});
+      return made;
+    }();
+    return file.duplicate();
+  }
   void send(ConstRegion data) override {
     promise(expected_ >= data.bytes, "more bytes than the reply says");
     expected_ -= data.bytes;
@@ -31,7 +45,7 @@ class HostileClient final : public WorkerChannel {
     const RemoteReply read = read_reply(frame);
     promise(read.used <= client_memory, "more memory than the limit");
     promise(!read.failure || !read.head, "a failure and an array");
-    expected_ = read.head ? read.head->bytes() : read.details;
+    expected_ = read.head && !read.placed ? read.head->bytes() : read.details;
   }
 
  private:

@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo", "offload"},
+    "shim": {"base", "device", "offload"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }

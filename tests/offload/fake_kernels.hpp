@@ -14,7 +14,9 @@ namespace waywiser {
 struct FakeKernels {
   std::vector<std::string> loaded;
   std::vector<std::pair<std::string, std::vector<KernelArgument>>> launched;
-  std::string fails_with;  // of the next launch
+  std::string fails_with;                                    // of the next launch
+  std::vector<std::pair<std::string, std::string>> started;  // with its parameters
+  std::vector<int> attributes{1024, 0, 0};
 
   std::unique_ptr<KernelMaker> maker();
 };
@@ -30,6 +32,19 @@ class FakeModule final : public KernelModule {
               std::span<const KernelArgument> arguments) override {
     if (!noted_.fails_with.empty()) throw Error(ErrorKind::device, std::exchange(noted_.fails_with, ""));
     noted_.launched.emplace_back(kernel, std::vector(arguments.begin(), arguments.end()));
+  }
+  KernelFacts facts(const std::string& kernel) override {
+    parameters(kernel);
+    return {{{0, 8}, {8, 4}}, noted_.attributes};
+  }
+  void start(Stream&, const std::string& kernel, const LaunchShape&, std::string_view parameters) override {
+    noted_.started.emplace_back(kernel, parameters);
+  }
+  void set_attribute(const std::string&, int attribute, int value) override {
+    noted_.attributes.at(static_cast<std::size_t>(attribute)) = value;
+  }
+  int occupancy(const std::string&, int threads, Bytes shared) override {
+    return threads / 100 + static_cast<int>(shared);
   }
 
  private:

@@ -1,8 +1,13 @@
 #include "waywiser/offload/remote_gpu.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
+#include <optional>
 
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
@@ -182,6 +187,83 @@ TEST(RemoteGpu, ArraysGoUnencryptedIfBothWantIt) {
     compute_there(remote);
   };
   EXPECT_EQ(with_a_worker(of_one_machine), no_problems);
+}
+
+// On one machine the server copies from and into the memory itself; elsewhere it is as any other.
+void use_pinned_memory(RemoteGpu& remote, std::string_view by) {
+  constexpr std::size_t count = 1'500'000;
+  std::optional<PinnedMemory> memory = remote.pinned(count * sizeof(double));
+  require_that(memory->by() == by || (by == "lock" && memory->by().empty()), "how it is pinned");
+  const std::span<double> numbers(reinterpret_cast<double*>(memory->region().data), count);
+  require_that(remote.pinned_by(numbers.data()) == memory->by() && remote.pinned_by(numbers.data() + count).empty(),
+               "its addresses");
+  require_that(std::ranges::all_of(numbers, [](double value) { return value == 0; }), "zeros");
+  std::iota(numbers.begin(), numbers.end(), 1);
+  const std::uint64_t array = remote.array(numbers.subspan(3));
+  std::ranges::fill(numbers, -1);
+  remote.put(array, 8, ConstElements(numbers.first(1)).region);
+  const auto head = remote.get(array, numbers.first(count - 3));
+  require_that(head.shape == std::vector<std::uint64_t>{count - 3}, "the shape");
+  for (std::size_t i = 0; i + 3 < count; ++i)
+    require_that(numbers[i] == (i == 1 ? -1 : 4 + static_cast<double>(i)), "element " + std::to_string(i));
+  expect_error([&] { remote.get(array, numbers); }, ErrorKind::invalid_input, "for room of 1500000 float64");
+  remote.free(array);
+  expect_error([&] { remote.get(array, numbers); }, ErrorKind::invalid_input, "there is no array");
+  memory.reset();
+  for (int i = 0; i < 10; ++i) remote.pinned(memory_limit / 2);  // each goes at once, also at the server
+  remote.synchronize();
+}
+
+TEST(RemoteGpu, PinnedMemory) {
+  EXPECT_EQ(with_a_worker([](RemoteGpu& remote) { use_pinned_memory(remote, "server"); }), no_problems);
+}
+
+TEST(RemoteGpu, PinnedMemoryBetweenMachines) {
+  EXPECT_EQ(with_a_worker([](RemoteGpu& remote) { use_pinned_memory(remote, "lock"); }, true), no_problems);
+}
+
+// The server copies after the client's call has failed: the client does not see it.
+TEST(RemoteGpu, PinnedMemoryIsNotTouchedAfterAFailure) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const auto tell = [&](int end) { require_that(::write(ends[end], "!", 1) == 1, "a word"); };
+  const auto hear = [&](int end) {
+    char word = 0;
+    require_that(::read(ends[end], &word, 1) == 1, "a word");
+  };
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 1;
+  ranks.timeout = 2;
+  const Problems problems = ranks.in_processes([&](Group& group) {
+    if (group.rank() == worker_rank) {
+      RemoteWorker::Setup setup{group.platform(), gpu(0), memory_limit, {}};
+      setup.functions.names = {"waits"};
+      setup.functions.call = [&](const auto&, auto arrays, const auto&) {
+        hear(0);
+        return FunctionResult{{arrays[0].head, arrays[0].memory, arrays[0].owner}, 0};
+      };
+      try {
+        serve_client(group, setup, [](const WorkerState&) {});
+      } catch (const Error&) {  // the client has left
+      }
+      tell(0);
+      return;
+    }
+    RemoteGpu remote(std::move(group), "the GPU", memory_limit);
+    const PinnedMemory memory = remote.pinned(4096);
+    std::byte* bytes = memory.region().data;
+    std::fill_n(bytes, 4096, std::byte{5});
+    const std::uint64_t array = remote.array(ConstElements(memory.region(), DataType::uint8));
+    std::fill_n(bytes, 4096, std::byte{6});
+    remote.run("waits", std::span(&array, 1));
+    expect_error([&] { remote.get(array, Elements(memory.region(), DataType::uint8)); }, ErrorKind::timeout, "get");
+    require_that(memory.by().empty(), "the server has it no more");
+    tell(1);
+    hear(1);
+    require_that(std::all_of(bytes, bytes + 4096, [](std::byte value) { return value == std::byte{6}; }), "its bytes");
+  });
+  for (const int end : ends) ::close(end);
+  EXPECT_EQ(problems, no_problems);
 }
 
 TEST(RemoteGpu, KernelsAreCompiledThereAndTheCompilersLinesComeBack) {

@@ -14,7 +14,7 @@ namespace {
 struct Carried {
   std::string secret;
   std::deque<std::byte> bytes;
-  bool breaks = false;
+  bool breaks = false, plain = false;
 };
 
 class CarriedRoad final : public ArrayRoad {
@@ -39,14 +39,16 @@ class CarriedRoad final : public ArrayRoad {
 class CarriedRoads final : public ArrayRoads {
  public:
   explicit CarriedRoads(Carried& carried) : carried_(carried) {}
-  std::unique_ptr<ArrayRoad> wait(const std::string& secret,
+  std::unique_ptr<ArrayRoad> wait(const std::string& secret, bool plain,
                                   const std::function<void(const std::string& address)>& announce) override {
     carried_.secret = secret;
+    carried_.plain = plain;
     announce("10.0.0.5:4711");
     return std::make_unique<CarriedRoad>(carried_);
   }
-  std::unique_ptr<ArrayRoad> join(const std::string& secret, const std::string& address) override {
-    if (secret != carried_.secret || address != "10.0.0.5:4711") throw Error(ErrorKind::io, "nobody waits there");
+  std::unique_ptr<ArrayRoad> join(const std::string& secret, bool plain, const std::string& address) override {
+    if (secret != carried_.secret || plain != carried_.plain || address != "10.0.0.5:4711")
+      throw Error(ErrorKind::io, "nobody waits there");
     return std::make_unique<CarriedRoad>(carried_);
   }
 
@@ -94,6 +96,20 @@ TEST_F(WorkerRoadsTest, AnArrayGoesFromOneWorkerToAnother) {
   EXPECT_EQ(serve(other, {request(RequestKind::take, 5), request(RequestKind::get, 5)}), "");
   EXPECT_EQ(channel.sent, std::vector(4096, std::byte{7}));
   EXPECT_EQ(channel.replies.back().head, (ArrayHead{DataType::uint8, false, {2, 2048}}));
+}
+
+TEST_F(WorkerRoadsTest, BothWorkersHearThatAnArrayGoesUnencrypted) {
+  RemoteWorker one = worker_of(1 << 20), other = worker_of(1 << 20);
+  RemoteRequest give = request(RequestKind::give, 1), take = request(RequestKind::take, 5);
+  give.plain = take.plain = true;
+  EXPECT_EQ(serve(one, {request(RequestKind::array, 1), give}), "");
+  EXPECT_TRUE(carried.plain);
+  EXPECT_EQ(serve(other, {take, request(RequestKind::get, 5)}), "");
+  const auto encrypting = open_array_roads("127.0.0.1", {true, false}, {});
+  for (const auto& road :
+       std::vector<std::function<void()>>{[&] { encrypting->wait(give.secret, true, [](const std::string&) {}); },
+                                          [&] { encrypting->join(give.secret, true, "127.0.0.1:4711"); }})
+    EXPECT_THROW(road(), Error);
 }
 
 TEST_F(WorkerRoadsTest, WhatCannotBeGivenIsTold) {

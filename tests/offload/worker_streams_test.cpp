@@ -157,6 +157,27 @@ TEST_F(WorkerStreamsTest, AnArrayIsReadBehindItsOwnStreamOnly) {
   EXPECT_EQ(gates.so_far(), (Names{"a", "gate"}));
 }
 
+// Also one in which nothing was begun yet: what the client reads there may be made by stream 0.
+TEST_F(WorkerStreamsTest, AWaitInAStreamIsBehindStreamZero) {
+  VirtualMachine machine;
+  machine.gpus = 1;
+  machine.reorder_seed = 1;  // nothing runs before somebody waits for it
+  setup.platform = platform = open_virtual_platform(machine);
+  RemoteWorker lazy(channel, setup);
+  const auto run = [&](const std::vector<RemoteRequest>& requests) { lazy.serve(frame_with(requests)); };
+  RemoteRequest load = request(RequestKind::code, code);
+  load.bytes = 4;
+  channel.next_message =
+      "\x7f"
+      "ELF";
+  run({load, launch("a"), stream(1)});
+  EXPECT_EQ(gates.so_far(), Names{});
+  run({synchronize()});
+  EXPECT_EQ(gates.so_far(), Names{"a"});
+  run({launch("b"), stream(2), launch("c"), stream(0), launch("d"), stream(1), synchronize()});
+  EXPECT_EQ(gates.so_far().back(), "d");
+}
+
 TEST_F(WorkerStreamsTest, AnErrorNamesTheCallsThatWereUnderWay) {
   const std::string told = serve(
       {stream(1), launch("good"), launch("fails"), stream(2), launch("good"), synchronize(), stream(1), synchronize()});

@@ -9,6 +9,7 @@ import pytest
 from encryption_test import MARK, WatchedMachines, needs_tls
 from rank_jobs import runtime_folder
 from remote_gpu import PATIENCE, Server, server, start_client
+from remote_plain_test import on
 from two_machines import TwoMachines
 
 import waywiser as ww
@@ -94,16 +95,31 @@ except ww.UnavailableError as error:
         machines.close()
 
 
+# The client is on the machine of the first server, which encrypts nothing there, but tells what it admits.
 @needs_tls
-def test_between_machines_nothing_can_be_read_on_the_way(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("one", "other", "wants", "plain"),
+    [
+        (False, False, False, False),
+        (True, True, True, True),
+        (True, True, False, False),
+        (False, True, True, False),
+    ],
+)
+def test_between_machines_copies_can_be_read_on_the_way_only_if_all_want_it(
+    tmp_path: Path, one: bool, other: bool, wants: bool, plain: bool
+) -> None:
     machines = WatchedMachines(tmp_path)
-    on_a, on_b = (("ip", "netns", "exec", name) for name in machines.names)
+    on_a, on_b = on(machines, 0), on(machines, 1)
     count = 1 << 16
     try:
-        a = Server(tmp_path, before=on_a, at="10.99.7.1:0")
-        b = Server(tmp_path, "--peers", "10.99.7.0/24", before=on_b, at="10.99.7.2:0")
+        a = Server(tmp_path, *["--data-plain"][:one], before=on_a, at="10.99.7.1:0")
+        b = Server(tmp_path, "--peers", "10.99.7.0/24", *["--data-plain"][:other], before=on_b, at="10.99.7.2:0")
         code = f"""
-other = ww.remote({b.address!r}, key={str(b.key)!r})
+gpu.close()
+gpu = ww.remote({a.address!r}, key={str(a.key)!r}, data_plain={wants})
+other = ww.remote({b.address!r}, key={str(b.key)!r}, data_plain={wants})
+assert other.copies_plain(gpu) == gpu.copies_plain(other) == {plain}
 x = gpu.array(np.tile(np.frombuffer({MARK!r}, np.uint8), {count}))
 gpu.synchronize()
 print('there', flush=True)
@@ -123,9 +139,10 @@ other.close(), gpu.close()
         client.stdin.flush()
         assert client.stdout.readline() == "copied\n"
         assert count * len(MARK) < len(machines.seen.read_bytes()) - before < 2 * count * len(MARK)
+        assert (MARK in machines.seen.read_bytes()) == plain
         _, errors = client.communicate("\n", timeout=PATIENCE)
         assert (client.returncode, errors) == (0, "")
-        assert MARK not in machines.seen.read_bytes()
+        assert wants or MARK not in machines.seen.read_bytes()
         for each in (a, b):
             each.close()
     finally:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from rank_jobs import COMMAND
 
-from waywiser.offload.client import state_of
+from waywiser.offload.connect import state_of
 
 PATIENCE = 60.0
 FUNCTIONS = """

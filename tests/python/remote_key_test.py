@@ -15,7 +15,7 @@ from rank_jobs import runtime_folder
 from remote_gpu import PATIENCE, Server, server
 
 import waywiser as ww
-from waywiser.offload.client import state_of
+from waywiser.offload.connect import state_of
 from waywiser.offload.handshake import MAGIC
 from waywiser.offload.keys import make_key, read_key
 

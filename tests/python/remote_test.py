@@ -15,7 +15,8 @@ from two_machines import TwoMachines
 import waywiser as ww
 from waywiser import _core
 from waywiser.offload import server as serving
-from waywiser.offload.client import DATA_ROADS, state_of
+from waywiser.offload.client import DATA_ROADS
+from waywiser.offload.connect import state_of
 from waywiser.offload.keys import make_key
 
 __all__ = ["runtime_folder", "server"]

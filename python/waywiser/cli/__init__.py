@@ -30,7 +30,7 @@ VERBS: dict[str, str] = {
     "run": "Start the ranks of a program, here or by ssh.",
     "status": "Show the current calls of the ranks of a job.",
     "serve": "Offer the GPUs of this machine to programs on others.",
-    "remote": "Show a server of GPUs and its clients.",
+    "remote": "Show a server of GPUs and its clients, or run a program on them.",
     "bench": "Time the group, beside Open MPI, NCCL, UCX, PyTorch.",
     "apply": "Propose settings of UCX, Open MPI, MPICH and NCCL.",
     "verify": "Compare settings with the defaults by the library's benchmark.",

@@ -107,7 +107,7 @@ def offload(
     from waywiser.cli.bench import among, words_in
     from waywiser.group.gpus import cuda_gpus, virtual_gpus
     from waywiser.offload.client import DATA_ROADS
-    from waywiser.offload.client import remote as connect
+    from waywiser.offload.connect import remote as connect
     from waywiser.profile import warning
     from waywiser.progress import bar
 

@@ -1,4 +1,4 @@
-"""`waywiser remote`: shows a server of GPUs and its clients."""
+"""`waywiser remote`: shows a server of GPUs and its clients, or runs a program on its GPUs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from waywiser.cli.options import AsJson
+from waywiser.errors import InputError
 
 if TYPE_CHECKING:
     from waywiser.offload.roads import Roads
@@ -17,19 +18,35 @@ if TYPE_CHECKING:
 
 def remote(
     address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where `waywiser serve` listens.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- PROGRAM [ARGUMENT ...]]", help="A program of the CUDA driver API, for the server's GPUs."
+        ),
+    ] = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The shared key. Default: ~/.config/waywiser/serve.key.")
     ] = None,
+    data_plain: Annotated[
+        bool, typer.Option("--data-plain", help="The program's data may go to another machine unencrypted.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the GPUs that a server offers, their memory in use, its clients, and the roads of arrays.
+    """Show the GPUs that a server offers, their memory in use, its clients, and the roads of arrays; or run a program.
 
-    What roads and encryption cost is shown as `tune --remote` has measured it into the folder of results.
+    What roads and encryption cost is shown as `tune --remote` has measured it into the folder of results. A program of
+    the CUDA driver API finds the server's GPUs in place of those of this machine.
     """
-    from waywiser.offload.client import state_of
+    from waywiser.offload.connect import state_of
     from waywiser.offload.roads import kept, usual_file
 
     state = state_of(address, key=key)
+    if command:
+        from waywiser.offload.program import run_with_remote_gpus
+
+        run_with_remote_gpus(command, address, key, data_plain)
+    if data_plain:
+        raise InputError("--data-plain is for a program: waywiser remote HOST:PORT -- PROGRAM")
     if as_json:
         print(json.dumps(state, indent=2))
         return

@@ -119,7 +119,8 @@ def _list(gpus: tuple[int, ...], virtual: int, listen: str, key: Path) -> None:
     from waywiser import _core
     from waywiser.cli.remote import lines_about
     from waywiser.errors import Error
-    from waywiser.offload.client import DATA_ROADS, state_of
+    from waywiser.offload.client import DATA_ROADS
+    from waywiser.offload.connect import state_of
 
     names = {} if virtual else {device.id: device.name for device in _core.discover().devices}
     for number in gpus:

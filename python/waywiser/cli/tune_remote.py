@@ -28,7 +28,7 @@ def tune_remote(
 
     `data_plain`: both with encrypted arrays and without.
     """
-    from waywiser.offload.client import remote, state_of
+    from waywiser.offload.connect import remote, state_of
     from waywiser.offload.roads import NAME, SIZES, Roads, keep, measured
     from waywiser.profile import warning
     from waywiser.progress import bar

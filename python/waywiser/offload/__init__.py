@@ -1,7 +1,8 @@
 """GPUs of other machines: `waywiser serve` offers them, `waywiser.remote` uses them."""
 
 from waywiser.offload.arrays import RemoteArray
-from waywiser.offload.client import RemoteGpu, remote
+from waywiser.offload.client import RemoteGpu
+from waywiser.offload.connect import remote
 from waywiser.offload.kernels import CudaKernel
 from waywiser.offload.streams import RemoteEvent, RemoteStream
 

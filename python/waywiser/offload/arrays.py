@@ -28,15 +28,19 @@ class RemoteArray:
         self._gpu, self._number = gpu, number
         self.shape, self.dtype = shape, dtype
 
-    def get(self) -> numpy.ndarray[Any, Any]:
-        """A copy on the host, after all earlier requests. Raises as synchronize."""
-        return self._get(0)
+    def get(self, out: numpy.ndarray[Any, Any] | None = None) -> numpy.ndarray[Any, Any]:
+        """A copy on the host, after all earlier requests: a new array, or `out`, which has this array's shape and
+        type and is contiguous. Raises as synchronize, and InputError for another `out`.
+        """
+        return self._get(0, out)
 
-    def _get(self, stream: int) -> numpy.ndarray[Any, Any]:
+    def _get(self, stream: int, out: numpy.ndarray[Any, Any] | None = None) -> numpy.ndarray[Any, Any]:
+        if out is not None and self.shape is not None and (out.shape, out.dtype) != (self.shape, self.dtype):
+            raise InputError(f"{self.shape} of {self.dtype} for room of {out.shape} of {out.dtype}")
         nbytes = _LARGE  # a result whose size is not known yet
         if self.shape is not None and self.dtype is not None:
             nbytes = math.prod(self.shape) * self.dtype.itemsize
-        values = self._gpu._get(self._number, nbytes, stream)
+        values = self._gpu._get(self._number, nbytes, stream, out)
         self.shape, self.dtype = values.shape, values.dtype
         return values
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import math
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from waywiser.errors import InputError
 from waywiser.offload.arrays import RemoteArray, checked_type, number
-from waywiser.offload.kernels import CudaKernel, bits_of, lengths_of
+from waywiser.offload.kernels import CudaKernel, arguments_of, lengths_of
 
 if TYPE_CHECKING:
     import numpy
@@ -24,52 +23,6 @@ DATA_ROADS: tuple[DataRoad, ...] = ("direct", "pageable", "pinned", "pipelined")
 POINTS = (
     "client_input", "server_input", "client_compute", "server_compute", "device", "server_output", "client_output",
 )  # fmt: skip
-
-
-def remote(
-    address: str,
-    *,
-    key: Path | str | None = None,
-    gpu: int = 0,
-    timeout: float = 60,
-    road: DataRoad | None = None,
-    data_plain: bool = False,
-) -> RemoteGpu:
-    """A GPU of the server at `address` ("host:port"), which `waywiser serve` started there.
-
-    `key`: the file with the key that client and server share; default ~/.config/waywiser/serve.key. `gpu`: which of the
-    server's GPUs, from 0. `timeout`: the seconds that a call may take. `road`: how the server moves the bytes of
-    arrays: "direct" receives into and sends from GPU memory, "pageable" and "pinned" go through memory of the server,
-    "pipelined" through two page-locked pieces, of which one is copied while the other one travels. Default: the fastest
-    for each size, if `waywiser tune --remote` has measured this GPU into the folder of results (WAYWISER_RESULTS, or
-    waywiser-results), else "direct". `data_plain`: the bytes of arrays go to and from another machine unencrypted, by
-    the fastest path of the network, RDMA included; everything else stays encrypted.
-
-    Raises InputError for a wrong key, address or road, for a file of results that is none, and if the server refuses;
-    UnavailableError for `data_plain` if the server was started without --data-plain; TransferError if it cannot be
-    reached, DeadlineError.
-    """
-    from waywiser import _core
-    from waywiser.offload.roads import kept, usual_file
-
-    roads = kept(usual_file(), address, gpu) if road is None else None
-    core = _core.connect_remote_gpu(address, str(key or ""), gpu, timeout, data_plain)
-    connected = RemoteGpu(core, roads)
-    if road is not None:
-        connected.use_road(road)
-    return connected
-
-
-def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
-    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client, `builtins_only`, `data_plain`,
-    `encrypted`.
-
-    Raises as remote.
-    """
-    from waywiser import _core
-
-    state: dict[str, Any] = json.loads(_core.remote_server_state(address, str(key or "")))
-    return state
 
 
 class RemoteGpu:
@@ -172,6 +125,30 @@ class RemoteGpu:
         self._begin()
         return RemoteArray(self, self._core.zeros(checked.name, lengths), lengths, checked)
 
+    def pinned(self, shape: int | tuple[int, ...], dtype: Any = float) -> numpy.ndarray[Any, Any]:
+        """A NumPy array of zeros in memory of this program that is meant for `array` and `RemoteArray.get(out=)`.
+
+        A server on this machine maps it, page-locks it for its GPU, and copies from and into it without any other copy;
+        then `array` and `get` wait for that copy. It maps at most as many bytes as the arrays of a client may have. For
+        a server elsewhere the memory is page-locked here, as far as the system lets this program (`ulimit -l`).
+        `pinned_by` says which. The memory goes with the last array that lies in it, and may outlive the GPU.
+
+        Waits as synchronize. Raises InputError for a type that is none, DeviceError if there is too little memory.
+        """
+        lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), checked_type(dtype)
+        if any(length < 0 for length in lengths):
+            raise InputError(f"{lengths!r:.60} is no shape")
+        self._begin()
+        nbytes = math.prod(lengths) * checked.itemsize
+        made: Any = self._core.pinned(max(nbytes, 1))
+        return cast("numpy.ndarray[Any, Any]", made[:nbytes].view(checked).reshape(lengths))
+
+    def pinned_by(self, values: numpy.ndarray[Any, Any]) -> Literal["server", "lock", ""]:
+        """How the memory is pinned in which an array of NumPy lies: "server", mapped by the server and page-locked for
+        its GPU; "lock", page-locked by this program; "" for all other memory. Raises nothing.
+        """
+        return cast(Literal["server", "lock", ""], self._core.pinned_by(values.ctypes.data))
+
     def run(self, function: str, *arrays: RemoteArray, **numbers: float) -> RemoteArray:
         """Lets the server run one of its functions on arrays of this GPU, and numbers by name; does not wait.
 
@@ -189,6 +166,24 @@ class RemoteGpu:
         named = [(name, number(name, value)) for name, value in numbers.items()]
         self._begin(stream)
         return RemoteArray(self, self._core.run(function, [each._number for each in arrays], named))
+
+    def run_in_pieces(
+        self,
+        function: str,
+        *values: numpy.typing.ArrayLike,
+        out: numpy.ndarray[Any, Any] | None = None,
+        piece: int = 32 << 20,
+        **numbers: float,
+    ) -> numpy.ndarray[Any, Any]:
+        """What a function of the server makes of arrays of this program, which may be larger than the GPU's memory:
+        pieces of `piece` bytes go there, are computed and come back at the same time, two of them under way. The
+        function takes element by element. Returns a new array, or `out`, of the shape of `values`.
+
+        Raises InputError for arrays of unlike shapes, a wrong `out`, and a function that changes the shape; and as get.
+        """
+        from waywiser.offload.pieces import run_in_pieces
+
+        return run_in_pieces(self, function, values, out, piece, numbers)
 
     def launch(
         self,
@@ -221,7 +216,7 @@ class RemoteGpu:
         block: int | tuple[int, ...],
         shared: int,
     ) -> None:
-        given = [self._argument(place, each) for place, each in enumerate(arguments, 1)]
+        given = arguments_of(self, arguments)
         shape = lengths_of("grid", grid), lengths_of("block", block), shared
         if not 0 <= shared < 1 << 31:
             raise InputError(f"shared={shared!r:.60}: write a number of bytes")
@@ -231,16 +226,10 @@ class RemoteGpu:
             code = self._codes[kernel.code] = self._core.load_kernels(kernel.code)
         self._core.launch(code, kernel.name, *shape, given)
 
-    def _argument(self, place: int, value: Any) -> tuple[str, int]:
-        if not isinstance(value, RemoteArray):
-            return bits_of(place, value)
-        if value._gpu is not self:
-            raise InputError("an array of another remote GPU: get() it first")
-        return "array", value._number
-
     def copy_of(self, array: RemoteArray) -> RemoteArray:
         """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
-        type. It goes between the servers, encrypted between machines, and not through this program.
+        type. It goes between the servers and not through this program, encrypted between machines unless
+        `copies_plain`.
 
         Waits as synchronize on both GPUs, and not for the copy: what fails on the way is told by the next calls on both
         that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
@@ -250,6 +239,10 @@ class RemoteGpu:
         array._gpu._begin()
         copy = self._core.copy_of(array._gpu._core, array._number)
         return RemoteArray(self, copy, array.shape, array.dtype)
+
+    def copies_plain(self, other: RemoteGpu) -> bool:
+        """Whether copies from `other` go unencrypted between machines: all want `data_plain`. Raises nothing."""
+        return self._core.copies_plain(other._core)
 
     def flush(self) -> None:
         """Sends the requests that are still here. Raises as every call."""
@@ -289,10 +282,17 @@ class RemoteGpu:
     def __repr__(self) -> str:
         return f"<waywiser.RemoteGpu: {self.name}>"
 
-    def _get(self, array: int, nbytes: int, stream: int = 0) -> numpy.ndarray[Any, Any]:
+    def _get(
+        self, array: int, nbytes: int, stream: int, out: numpy.ndarray[Any, Any] | None
+    ) -> numpy.ndarray[Any, Any]:
         import numpy
 
         self._begin(stream)
         self._take_road("output", nbytes)
+        if out is not None:
+            shape = tuple(self._core.get_into(array, out))
+            if shape != out.shape:
+                raise InputError(f"an array of the shape {shape} for room of the shape {out.shape}")
+            return out
         values: Any = self._core.get(array, numpy.empty)
         return cast("numpy.ndarray[Any, Any]", values)

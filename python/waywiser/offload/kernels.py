@@ -5,9 +5,13 @@ from __future__ import annotations
 import importlib.util
 import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from waywiser.errors import InputError
+from waywiser.offload.arrays import RemoteArray
+
+if TYPE_CHECKING:
+    from waywiser.offload.client import RemoteGpu
 
 _LARGEST = 4 << 20
 
@@ -57,6 +61,19 @@ def bits_of(number: int, value: Any) -> tuple[str, int]:
         raise InputError(f"argument {number} is a {value.dtype}: a kernel takes int32, int64, float32 and float64")
     (bits,) = struct.unpack("<Q", value.tobytes().ljust(8, b"\0"))
     return f"{'float' if kind == 'f' else 'int'}{8 * size}", bits
+
+
+def arguments_of(gpu: RemoteGpu, given: tuple[Any, ...]) -> list[tuple[str, int]]:
+    """What a kernel is given: arrays of the GPU by their numbers, numbers by their bits. Raises InputError."""
+    taken = []
+    for place, value in enumerate(given, 1):
+        if not isinstance(value, RemoteArray):
+            taken.append(bits_of(place, value))
+            continue
+        if value._gpu is not gpu:
+            raise InputError("an array of another remote GPU: get() it first")
+        taken.append(("array", value._number))
+    return taken
 
 
 def load_nvrtc() -> None:

@@ -215,7 +215,7 @@ class Server:
             told = _first_line(client, _STARTING)
             if not told.has("port"):
                 raise InputError(told.text("ended", "the client's process told no port"))
-            more = {name: order[name] for name in ("job", "host", "encrypt", "memory")}
+            more = {name: order[name] for name in ("job", "host", "encrypt", "memory", "data_plain")}
             connection.send({"port": told.integer("port", most=65535), "gpu": self._name_of(client.gpu), **more})
         except BaseException as error:
             with self._lock:

@@ -39,13 +39,13 @@ class RemoteStream:
         """As RemoteGpu.launch, in this stream. Raises as launch."""
         self._gpu._launch(self._number, kernel, arguments, grid, block, shared)
 
-    def get(self, array: RemoteArray) -> numpy.ndarray[Any, Any]:
-        """A copy of the array on the host, after the earlier calls of this stream. Raises as synchronize, and
-        InputError for an array of another GPU.
+    def get(self, array: RemoteArray, out: numpy.ndarray[Any, Any] | None = None) -> numpy.ndarray[Any, Any]:
+        """A copy of the array on the host, after the earlier calls of this stream: a new array, or `out`, as
+        RemoteArray.get takes it. Raises as get, and InputError for an array of another GPU.
         """
         if array._gpu is not self._gpu:
             raise InputError("an array of another remote GPU")
-        return array._get(self._number)
+        return array._get(self._number, out)
 
     def record(self, event: RemoteEvent) -> None:
         """The event happens when the earlier calls of this stream are over. Does not wait. Raises InputError for an

@@ -63,6 +63,7 @@ struct ww_halo {
 };
 struct ww_remote {
   waywiser::RemoteGpu gpu;
+  std::map<void*, waywiser::PinnedMemory> pinned = {};
 };
 struct ww_stream {
   std::shared_ptr<waywiser::Stream> stream;

@@ -91,6 +91,27 @@ int ww_remote_get(ww_remote* remote, uint64_t array, void* data, size_t count, w
   });
 }
 
+int ww_remote_pinned(ww_remote* remote, size_t bytes, void** data) {
+  return guarded([&] {
+    void*& place = given(data, "the place for the memory");
+    ww_remote& made = given(remote, "the remote GPU");
+    const PinnedMemory memory = made.gpu.pinned(bytes);
+    place = memory.region().data;
+    made.pinned.emplace(place, memory);
+  });
+}
+
+int ww_remote_unpin(ww_remote* remote, void* data) {
+  return guarded([&] {
+    if (given(remote, "the remote GPU").pinned.erase(data) == 0)
+      throw Error(ErrorKind::invalid_input, "no memory of ww_remote_pinned begins there");
+  });
+}
+
+const char* ww_remote_pinned_by(const ww_remote* remote, const void* data) {
+  return remote == nullptr ? "" : remote->gpu.pinned_by(data).data();  // a literal
+}
+
 int ww_remote_release(ww_remote* remote, uint64_t array) {
   return guarded([&] { given(remote, "the remote GPU").gpu.free(array); });
 }

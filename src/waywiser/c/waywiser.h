@@ -443,6 +443,13 @@ WW_API int ww_remote_array(ww_remote* remote, const void* data, size_t count, ww
 WW_API int ww_remote_put(ww_remote* remote, uint64_t array, size_t offset, const void* data, size_t bytes);
 /* Waits. The whole array, whose type and number of elements must be these. */
 WW_API int ww_remote_get(ww_remote* remote, uint64_t array, void* data, size_t count, ww_type type);
+/* Zeroed memory for arrays of this program: ww_remote_array, ww_remote_put and ww_remote_get use it as any other. A
+ * server on this machine copies from and into it itself; then these calls wait for the copy. Waits as
+ * ww_remote_synchronize. ww_remote_unpin and ww_remote_free end it. */
+WW_API int ww_remote_pinned(ww_remote* remote, size_t bytes, void** data);
+WW_API int ww_remote_unpin(ww_remote* remote, void* data);
+/* "server": mapped there, and page-locked for its GPU; "lock": page-locked; "": ordinary memory. Never NULL. */
+WW_API const char* ww_remote_pinned_by(const ww_remote* remote, const void* data);
 /* An array, a stream or an event. */
 WW_API int ww_remote_release(ww_remote* remote, uint64_t number);
 /* A function of the server: of `count` arrays, and of numbers by name, which may be NULL and 0. */

@@ -32,6 +32,12 @@ std::uint64_t ArrayHead::elements() const noexcept {
 
 std::string type_text(const ArrayHead& head) { return head.of_bools ? "bool" : std::string(name(head.type)); }
 
+std::string why_no_room(const ArrayHead& head, DataType type, std::uint64_t count) {
+  if (head.type == type && head.elements() == count) return "";
+  return "an array of " + std::to_string(head.elements()) + " " + std::string(name(head.type)) + " for room of " +
+         std::to_string(count) + " " + std::string(name(type));
+}
+
 void check(const ArrayHead& head) {
   if (const std::string problem = problem_of(head); !problem.empty()) throw Error(ErrorKind::invalid_input, problem);
 }

@@ -27,6 +27,8 @@ inline constexpr std::size_t most_dimensions = 32;
 inline constexpr Bytes largest_remote_array = Bytes{1} << 48;
 
 std::string type_text(const ArrayHead& head);  // "bool" or the type's name
+// Empty: the array fits into room of so many elements of a type. Otherwise what is wrong.
+std::string why_no_room(const ArrayHead& head, DataType type, std::uint64_t count);
 // Throws invalid_input: too many dimensions, or more bytes than any array has.
 void check(const ArrayHead& head);
 void write(WireWriter& writer, const ArrayHead& head);

@@ -29,34 +29,36 @@ class GroupRoad final : public ArrayRoad {
 
 class GroupRoads final : public ArrayRoads {
  public:
-  GroupRoads(std::string host, bool encrypt, MayJoin may_join)
-      : host_(std::move(host)), encrypt_(encrypt), may_join_(std::move(may_join)) {}
-  std::unique_ptr<ArrayRoad> wait(const std::string& secret,
+  GroupRoads(std::string host, RoadEncryption encryption, MayJoin may_join)
+      : host_(std::move(host)), encryption_(encryption), may_join_(std::move(may_join)) {}
+  std::unique_ptr<ArrayRoad> wait(const std::string& secret, bool plain,
                                   const std::function<void(const std::string& address)>& announce) override {
-    return std::make_unique<GroupRoad>(pair_of(secret, {host_, 0}).wait(announce), joining_rank);
+    return std::make_unique<GroupRoad>(pair_of(secret, plain, {host_, 0}).wait(announce), joining_rank);
   }
-  std::unique_ptr<ArrayRoad> join(const std::string& secret, const std::string& address) override {
+  std::unique_ptr<ArrayRoad> join(const std::string& secret, bool plain, const std::string& address) override {
     const Endpoint root = parse_endpoint(address);
     if (root.host != host_ && !may_join_(root.host))
       throw Error(ErrorKind::unavailable, "this server connects to no server at " + quoted(root.host, longest_address) +
                                               ": its owner admits others by --peers");
-    return std::make_unique<GroupRoad>(pair_of(secret, root).join(), waiting_rank);
+    return std::make_unique<GroupRoad>(pair_of(secret, plain, root).join(), waiting_rank);
   }
 
  private:
-  SecretPair pair_of(const std::string& secret, Endpoint root) const {
-    return {"copy", secret, std::move(root), encrypt_, meeting_patience};
+  SecretPair pair_of(const std::string& secret, bool plain, Endpoint root) const {
+    if (plain && !encryption_.admits_plain)
+      throw Error(ErrorKind::unavailable, "this server encrypts arrays: it was started without --data-plain");
+    return {"copy", secret, std::move(root), encryption_.encrypt && !plain, meeting_patience};
   }
 
   std::string host_;
-  bool encrypt_;
+  RoadEncryption encryption_;
   MayJoin may_join_;
 };
 
 }  // namespace
 
-std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt, MayJoin may_join) {
-  return std::make_unique<GroupRoads>(std::move(host), encrypt, std::move(may_join));
+std::unique_ptr<ArrayRoads> open_array_roads(std::string host, RoadEncryption encryption, MayJoin may_join) {
+  return std::make_unique<GroupRoads>(std::move(host), encryption, std::move(may_join));
 }
 
 }  // namespace waywiser

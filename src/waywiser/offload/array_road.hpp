@@ -24,10 +24,11 @@ class ArrayRoad {
 class ArrayRoads {
  public:
   virtual ~ArrayRoads() = default;
-  // Waits for the other worker; `announce` is told before where.
-  virtual std::unique_ptr<ArrayRoad> wait(const std::string& secret,
+  // Waits for the other worker; `announce` is told before where. `plain`, which both say: unencrypted, also between
+  // machines; throws unavailable where that is not admitted.
+  virtual std::unique_ptr<ArrayRoad> wait(const std::string& secret, bool plain,
                                           const std::function<void(const std::string& address)>& announce) = 0;
-  virtual std::unique_ptr<ArrayRoad> join(const std::string& secret, const std::string& address) = 0;
+  virtual std::unique_ptr<ArrayRoad> join(const std::string& secret, bool plain, const std::string& address) = 0;
 };
 
 inline constexpr std::size_t digits_of_road = 64;   // of its secret, hexadecimal
@@ -36,8 +37,12 @@ inline constexpr std::size_t longest_address = 64;  // of where a worker waits
 // Whether the owner of this server lets it connect to a host that a client names.
 using MayJoin = std::function<bool(const std::string& host)>;
 
-// Roads that begin at `host`, an address of this machine, and lead to it, or to where `may_join` says; `encrypt`:
-// between machines.
-std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt, MayJoin may_join);
+// Whether what leaves this machine is encrypted, and whether a client may do without.
+struct RoadEncryption {
+  bool encrypt = true, admits_plain = false;
+};
+
+// Roads that begin at `host`, an address of this machine, and lead to it, or to where `may_join` says.
+std::unique_ptr<ArrayRoads> open_array_roads(std::string host, RoadEncryption encryption, MayJoin may_join);
 
 }  // namespace waywiser

@@ -1,5 +1,6 @@
 #include "waywiser/offload/client_kernels.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
@@ -7,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t most_codes = 1000;
+constexpr std::size_t most_codes = 1000, most_found = 100'000;
 constexpr Bytes most_code = Bytes{64} << 20;
 
 std::string names_of(const std::map<std::string, KernelParameters>& kernels) {
@@ -16,7 +17,30 @@ std::string names_of(const std::map<std::string, KernelParameters>& kernels) {
   return text.empty() ? "none" : text;
 }
 
+[[noreturn]] void refuse_driver() { throw Error(ErrorKind::unavailable, "this needs a GPU of CUDA"); }
+
 }  // namespace
+
+std::string facts_of_gpu(const Platform& platform, Place gpu) {
+  if (platform.backend() == "cuda") return facts_of_cuda_gpu(platform.native_number(gpu.index));
+  // Of a virtual GPU: sizes that programs ask for. It runs no kernels, so it has no compute capability.
+  constexpr int threads = 1024, grid = 65535;
+  std::vector<int> attributes(17);
+  for (const std::size_t lengths : {0, 1, 2}) attributes[lengths] = threads;
+  attributes[3] = 64;
+  attributes[4] = std::numeric_limits<int>::max();
+  attributes[5] = attributes[6] = grid;
+  attributes[7] = 48 << 10;
+  attributes[8] = 64 << 10;
+  attributes[9] = 32;
+  attributes[15] = platform.multiprocessors(gpu.index);
+  return Json{{"name", "virtual GPU"},
+              {"bytes", platform.free_memory(gpu) + platform.allocated_memory(gpu.index)},
+              {"uuid", std::string(32, '0')},
+              {"version", 13000},
+              {"attributes", attributes}}
+      .dump();
+}
 
 std::unique_ptr<KernelMaker> open_kernel_maker(const Platform& platform, Place gpu) {
   if (platform.backend() != "cuda")
@@ -24,6 +48,12 @@ std::unique_ptr<KernelMaker> open_kernel_maker(const Platform& platform, Place g
                 "CUDA kernels need a GPU of CUDA, and this one is virtual: the server was started with --virtual");
   return open_cuda_kernel_maker(platform.native_number(gpu.index));
 }
+
+KernelFacts KernelModule::facts(const std::string&) { refuse_driver(); }
+void KernelModule::start(Stream&, const std::string&, const LaunchShape&, std::string_view) { refuse_driver(); }
+void KernelModule::set_attribute(const std::string&, int, int) { refuse_driver(); }
+int KernelModule::occupancy(const std::string&, int, Bytes) { refuse_driver(); }
+Region KernelModule::variable(const std::string&, Place) { refuse_driver(); }
 
 void ClientKernels::add(std::uint64_t number, std::string code) {
   auto known = made_.find(code);
@@ -52,9 +82,7 @@ ClientKernels::Made ClientKernels::make(const std::string& code) {
 
 void ClientKernels::launch(Stream& stream, std::uint64_t number, const std::string& kernel, const LaunchShape& shape,
                            std::span<const KernelArgument> arguments) {
-  const auto code = numbered_.find(number);
-  if (code == numbered_.end()) throw Error(ErrorKind::invalid_input, "there is no code " + std::to_string(number));
-  const Made& made = *code->second;
+  const Made& made = *code_of(number);
   check(shape);
   if (made.is_ptx) {
     const auto found = made.kernels.find(kernel);
@@ -66,6 +94,30 @@ void ClientKernels::launch(Stream& stream, std::uint64_t number, const std::stri
     check_arguments(made.module->parameters(kernel), arguments);
   }
   made.module->launch(stream, kernel, shape, arguments);
+}
+
+KernelFacts ClientKernels::find(std::uint64_t kernel, std::uint64_t code, const std::string& name) {
+  if (found_.size() == most_found || found_.contains(kernel))
+    throw Error(ErrorKind::invalid_input,
+                "there is a kernel " + std::to_string(kernel) + " already, or there are " + std::to_string(most_found));
+  const auto made = code_of(code);
+  KernelFacts facts = made->module->facts(name);
+  found_.emplace(kernel, std::pair(made, name));
+  return facts;
+}
+
+std::pair<KernelModule*, std::string> ClientKernels::named(std::uint64_t kernel) const {
+  const auto found = found_.find(kernel);
+  if (found == found_.end()) throw Error(ErrorKind::invalid_input, "there is no kernel " + std::to_string(kernel));
+  return {found->second.first->module.get(), found->second.second};
+}
+
+std::shared_ptr<KernelModule> ClientKernels::module(std::uint64_t code) const { return code_of(code)->module; }
+
+std::shared_ptr<const ClientKernels::Made> ClientKernels::code_of(std::uint64_t code) const {
+  const auto found = numbered_.find(code);
+  if (found == numbered_.end()) throw Error(ErrorKind::invalid_input, "there is no code " + std::to_string(code));
+  return found->second;
 }
 
 }  // namespace waywiser

@@ -49,7 +49,8 @@ RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
       throw Error(error.kind(), name + ": " + error.what());
     }
   };
-  RemoteGpu gpu(join(), name, static_cast<Bytes>(limit), connection);
+  const bool admits_plain = meeting.value("data_plain", false);
+  RemoteGpu gpu(join(), name, static_cast<Bytes>(limit), connection, admits_plain);
   if (options.data_plain) gpu.use_plain_data(options.interrupted);
   return gpu;
 }

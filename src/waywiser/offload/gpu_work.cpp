@@ -137,6 +137,7 @@ void GpuWork::settle(Lane& lane) {
 
 void GpuWork::settle() {
   if (current_ == &first()) return settle_all();
+  if (current_->knows != first().enqueued) settle(first());
   settle(*current_);
 }
 

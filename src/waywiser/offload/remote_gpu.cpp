@@ -18,8 +18,8 @@ RemoteRequest request_for(RequestKind kind, std::uint64_t array, const ArrayHead
 
 }  // namespace
 
-RemoteGpu::RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection)
-    : state_(std::make_unique<State>(std::move(group), std::move(name), limit, std::move(connection))) {}
+RemoteGpu::RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection, bool admits_plain)
+    : state_(std::make_unique<State>(std::move(group), std::move(name), limit, std::move(connection), admits_plain)) {}
 RemoteGpu::RemoteGpu(RemoteGpu&& other) noexcept = default;
 RemoteGpu& RemoteGpu::operator=(RemoteGpu&& other) noexcept = default;
 RemoteGpu::~RemoteGpu() {
@@ -50,7 +50,13 @@ std::uint64_t RemoteGpu::array(const ArrayHead& head, ConstRegion bytes) {
     throw Error(ErrorKind::invalid_input,
                 std::to_string(bytes.bytes) + " bytes for an array of " + std::to_string(head.bytes()));
   const Seconds begin = now_seconds();
-  state_->add("array", request_for(RequestKind::array, ++state_->last, head), bytes, state_->arrays());
+  const auto pinned = state_->pinned_at(bytes);
+  const RequestKind kind = pinned ? RequestKind::array_from : RequestKind::array;
+  const RemoteRequest request = request_for(kind, ++state_->last, head);
+  if (pinned)
+    state_->copy_pinned("array", request, *pinned, bytes);
+  else
+    state_->add("array", request, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
   return state_->last;
 }
@@ -60,25 +66,39 @@ std::uint64_t RemoteGpu::array(ConstElements values) {
 }
 
 void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
-  RemoteRequest request = request_for(RequestKind::put, array);
+  const auto pinned = state_->pinned_at(bytes);
+  RemoteRequest request = request_for(pinned ? RequestKind::put_from : RequestKind::put, array);
   request.offset = offset;
   request.bytes = bytes.bytes;
   const Seconds begin = now_seconds();
-  state_->add("put", request, bytes, state_->arrays());
+  if (pinned)
+    state_->copy_pinned("put", request, *pinned, bytes);
+  else
+    state_->add("put", request, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
 }
 
-void RemoteGpu::get(std::uint64_t array, Elements into) {
+ArrayHead RemoteGpu::get(std::uint64_t array, Elements into) {
+  if (const auto pinned = state_->pinned_at(into.region)) {
+    RemoteRequest request = request_for(RequestKind::get_into, array, {into.type, false, {into.count()}});
+    const Seconds begin = now_seconds();
+    const RemoteReply reply = state_->copy_pinned("get", request, *pinned, into.region);
+    state_->output.add(begin, now_seconds());
+    if (!reply.head) throw Error(ErrorKind::invalid_input, state_->name + ": an answer without an array");
+    return *reply.head;
+  }
+  ArrayHead told;
   std::string problem;
   std::vector<std::byte> elsewhere;
   get(array, [&](const ArrayHead& head) {
-    if (head.bytes() == into.region.bytes && head.type == into.type) return into.region;
-    problem = "an array of " + std::to_string(head.elements()) + " " + std::string(waywiser::name(head.type)) +
-              " for room of " + std::to_string(into.count()) + " " + std::string(waywiser::name(into.type));
+    told = head;
+    problem = why_no_room(head, into.type, into.count());
+    if (problem.empty()) return into.region;
     elsewhere.resize(head.bytes());
     return Region{elsewhere.data(), elsewhere.size(), host(0)};
   });
   if (!problem.empty()) throw Error(ErrorKind::invalid_input, state_->name + ": " + problem);
+  return told;
 }
 
 void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room) {
@@ -95,11 +115,7 @@ void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayH
     state_->group.abort("the client has no room for an array");  // whose bytes are on their way
     throw;
   }
-  state_->told_as("get", [&] {
-    for (Bytes at = 0; at < into.bytes; at += piece_of_array)
-      state_->arrays().recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
-                            array_tag);
-  });
+  state_->receive("get", into);
   state_->output.add(begin, now_seconds());
 }
 
@@ -149,12 +165,19 @@ std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
   fill_with_random(random);
   RemoteRequest give = request_for(RequestKind::give, array);
   give.secret = hexadecimal(random);
+  give.plain = copies_plain(other);
   RemoteRequest take = request_for(RequestKind::take, ++state_->last);
   take.secret = give.secret;
+  take.plain = give.plain;
   take.address = other.state_->answer("copy_of", give).address;
   state_->add("copy_of", take);
   flush();
   return state_->last;
+}
+
+bool RemoteGpu::copies_plain(const RemoteGpu& other) const noexcept {
+  const auto is_plain = [](const State& state) { return state.wants_plain && (state.admits_plain || state.plain); };
+  return is_plain(*state_) && is_plain(*other.state_);
 }
 
 void RemoteGpu::flush() {

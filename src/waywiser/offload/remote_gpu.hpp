@@ -19,6 +19,23 @@ namespace waywiser {
 class Group;
 enum class DataRoad : std::uint8_t;  // waywiser/offload/data_road.hpp
 
+// Memory of this program from and into which a server copies arrays itself, if it is on this machine; a server
+// elsewhere gets its bytes from there without another copy. It goes with the last of its copies, and may outlive the
+// GPU.
+class [[gnu::visibility("default")]] PinnedMemory {
+ public:
+  Region region() const noexcept;
+  // "server": mapped by the server, and page-locked for its GPU; "lock": page-locked; empty: ordinary memory, since the
+  // system lets this program lock no more (ulimit -l).
+  std::string_view by() const noexcept;
+
+ private:
+  struct Block;
+  friend class RemoteGpu;
+  explicit PinnedMemory(std::shared_ptr<Block> block) : block_(std::move(block)) {}
+  std::shared_ptr<Block> block_;
+};
+
 // A number that a function takes by name.
 using RemoteNumber = std::pair<std::string, double>;
 
@@ -33,8 +50,9 @@ using RemoteNumber = std::pair<std::string, double>;
 class [[gnu::visibility("default")]] RemoteGpu {
  public:
   // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.
-  // `limit`: see limit(). `connection` is kept until close().
-  RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection = {});
+  // `limit`: see limit(). `connection` is kept until close(). `admits_plain`: the server was started with --data-plain.
+  RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection = {},
+            bool admits_plain = false);
   RemoteGpu(RemoteGpu&& other) noexcept;
   RemoteGpu& operator=(RemoteGpu&& other) noexcept;
   ~RemoteGpu();
@@ -61,10 +79,16 @@ class [[gnu::visibility("default")]] RemoteGpu {
   std::uint64_t array(ConstElements values);  // of one dimension
   // Bytes of an array, from `offset`.
   void put(std::uint64_t array, Bytes offset, ConstRegion bytes);
-  // The whole array. Throws invalid_input if it has another size.
-  void get(std::uint64_t array, Elements into);
+  // The whole array; returns its head. Throws invalid_input if it has another size or type.
+  ArrayHead get(std::uint64_t array, Elements into);
   // `room` returns where an array with this head goes, in host memory.
   void get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room);
+  // Zeroed memory for arrays of this program: array, put and get use it as any other, and wait until the server has
+  // copied its bytes, if it is on this machine. A server maps as many bytes for a client as its arrays may have, in at
+  // most 1,000 memories. Waits as synchronize(). Throws device if there is too little memory.
+  PinnedMemory pinned(Bytes bytes);
+  // How memory is pinned that begins at this address: as PinnedMemory::by(), and empty for any other.
+  std::string_view pinned_by(const void* address) const noexcept;
   // An array, a stream or an event.
   void free(std::uint64_t number);
 
@@ -100,10 +124,13 @@ class [[gnu::visibility("default")]] RemoteGpu {
   Seconds since(std::uint64_t later, std::uint64_t earlier);
 
   // A new array here, with the bytes of one of another GPU. They go from its server to this one, encrypted between
-  // machines, and not through the client. Waits as synchronize() on both, and not for the bytes. Throws as it does, and
-  // invalid_input for an array of this GPU; what fails on the way is told by the next calls on both GPUs that have an
-  // answer.
+  // machines unless copies_plain(), and not through the client. Waits as synchronize() on both, and not for the bytes.
+  // Throws as it does, and invalid_input for an array of this GPU; what fails on the way is told by the next calls on
+  // both GPUs that have an answer.
   std::uint64_t copy_of(RemoteGpu& other, std::uint64_t array);
+  // Whether copies from another GPU go unencrypted between machines: both servers were started with --data-plain, and
+  // use_plain_data() was called for both GPUs.
+  bool copies_plain(const RemoteGpu& other) const noexcept;
 
   // Sends the requests that are still here.
   void flush();
@@ -119,6 +146,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
 
  private:
   struct State;
+  friend class RemoteDriver;
   std::unique_ptr<State> state_;
 };
 

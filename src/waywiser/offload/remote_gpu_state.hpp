@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,18 +16,25 @@
 namespace waywiser {
 
 struct [[gnu::visibility("hidden")]] RemoteGpu::State {
-  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept)
-      : connection(std::move(kept)), group(std::move(of_two)), name(std::move(called)), limit(most) {}
+  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept, bool plain_admitted)
+      : connection(std::move(kept)),
+        group(std::move(of_two)),
+        name(std::move(called)),
+        limit(most),
+        admits_plain(plain_admitted) {}
 
   std::shared_ptr<void> connection;  // the server ends the worker when it is closed
   Group group;
   std::optional<Group> plain;  // for arrays that go unencrypted
   const std::string name;
   const Bytes limit;
+  const bool admits_plain;  // by the server, for arrays of clients that want it
+  bool wants_plain = false;
   RequestStream requests{group};
   RemoteInterval input, compute, output;
   std::uint64_t last = 0, stream = 0;
   bool closed = false;
+  std::map<const std::byte*, std::pair<std::uint64_t, std::weak_ptr<PinnedMemory::Block>>> pinned;  // by their ends
 
   // Errors of the group name the server and the call.
   template <typename Function>
@@ -64,6 +72,14 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
                      array_tag);
     });
   }
+  // The bytes of an array, which follow a reply.
+  void receive(std::string_view call, Region into) {
+    told_as(call, [&] {
+      for (Bytes at = 0; at < into.bytes; at += piece_of_array)
+        arrays().recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
+                      array_tag);
+    });
+  }
   RemoteReply answer(std::string_view call, const RemoteRequest& request) {
     check_open();
     told_as(call, [&] {
@@ -74,10 +90,20 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   }
   RemoteReply reply_to(std::string_view call) {
     RemoteReply reply = told_as(call, [&] { return requests.receive_reply(); });
-    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
+    throw_failure(reply);
     return reply;
   }
+  void throw_failure(const RemoteReply& reply) const {
+    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
+  }
   RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
+
+  // Tells the server which memory is gone.
+  void forget_pinned();
+  // The memory that the server can use and that has all these bytes; nullptr: none.
+  std::shared_ptr<PinnedMemory::Block> pinned_at(ConstRegion bytes);
+  // Asks for a copy from or into such memory. Afterwards the server touches it no more, also if this throws.
+  RemoteReply copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory, ConstRegion bytes);
 };
 
 inline RemoteRequest request_for(RequestKind kind, std::uint64_t array) {

@@ -31,7 +31,10 @@ Seconds RemoteGpu::since(std::uint64_t later, std::uint64_t earlier) {
 
 void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
   state_->answer("data_plain");  // what encrypts is known after the first message
-  if (state_->plain || state_->group.encrypted_by(worker_rank).empty()) return;
+  if (state_->plain || state_->group.encrypted_by(worker_rank).empty()) {
+    state_->wants_plain = true;
+    return;
+  }
   std::array<std::byte, digits_of_road / 2> random{};
   fill_with_random(random);
   RemoteRequest request = request_for(RequestKind::plain, 0);
@@ -47,6 +50,7 @@ void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
       pair.timeout = state_->group.timeout();
       pair.interrupted = interrupted;
       state_->plain.emplace(pair.join());
+      state_->wants_plain = true;
     });
   } catch (...) {
     state_->group.abort("the client has no way for its arrays");  // the worker may have it already

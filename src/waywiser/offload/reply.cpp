@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t longest_failure = 480;
 constexpr std::uint8_t error_kinds = 7;
+constexpr unsigned has_head = 1, is_placed = 2;
 
 void write_seconds(WireWriter& writer, Seconds value) { writer.number(std::bit_cast<std::uint64_t>(value)); }
 Seconds read_seconds(WireReader& reader) { return std::bit_cast<Seconds>(reader.number<std::uint64_t>()); }
@@ -41,7 +42,7 @@ ReplyFrame frame_of(const RemoteReply& reply) {
     for (const Seconds value : {interval.total, interval.begin, interval.end}) write_seconds(writer, value);
   });
   write_seconds(writer, reply.times.now);
-  writer.number(static_cast<std::uint8_t>(reply.head.has_value()));
+  writer.number(static_cast<std::uint8_t>((reply.head ? has_head : 0) | (reply.placed ? is_placed : 0)));
   if (reply.head) write(writer, *reply.head);
   writer.number(reply.details);
   writer.text(reply.address);
@@ -64,11 +65,13 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
     for (Seconds* value : {&interval.total, &interval.begin, &interval.end}) *value = read_seconds(reader);
   });
   reply.times.now = read_seconds(reader);
-  if (reader.number<std::uint8_t>() != 0) reply.head = read_array_head(reader);
+  const auto flags = reader.number<std::uint8_t>();
+  if ((flags & has_head) != 0) reply.head = read_array_head(reader);
+  reply.placed = (flags & is_placed) != 0;
   reply.details = reader.number<std::uint32_t>();
   reply.address = one_line(reader.text(longest_address));
   reply.since = read_seconds(reader);
-  if (reply.details > (reply.failure ? longest_details : 0)) reader.refuse("more details than any failure has");
+  if (reply.details > longest_details) reader.refuse("more details than any failure has");
   return reply;
 }
 

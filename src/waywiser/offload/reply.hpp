@@ -25,7 +25,9 @@ struct RemoteReply {
   std::uint64_t requests = 0;
   ServerTimes times;
   std::optional<ArrayHead> head;  // of the array whose bytes follow
-  std::uint32_t details = 0;      // bytes of the failure's details, which follow
+  bool placed = false;            // they do not: they are in memory of the client; of pin: it can be used
+  std::uint32_t details = 0;      // bytes of the failure's details, or of the text, which follow
+  std::string text = {};          // of an answer to ask
   std::string address = {};       // where another worker, or the client, is waited for
   Seconds since = 0;              // between two events
 

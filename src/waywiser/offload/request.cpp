@@ -37,11 +37,23 @@ void read_call(WireReader& reader, RemoteRequest& request) {
   }
 }
 
+void write_shape(WireWriter& writer, const LaunchShape& shape) {
+  for (const auto& lengths : {shape.grid, shape.block})
+    for (const std::uint32_t length : lengths) writer.number(length);
+  writer.number(shape.shared);
+}
+
+LaunchShape read_shape(WireReader& reader) {
+  LaunchShape shape;
+  for (auto* lengths : {&shape.grid, &shape.block})
+    for (std::uint32_t& length : *lengths) length = reader.number<std::uint32_t>();
+  shape.shared = reader.number<std::uint32_t>();
+  return shape;
+}
+
 void write_launch(WireWriter& writer, const RemoteRequest& request) {
   writer.text(request.function);
-  for (const auto& lengths : {request.shape.grid, request.shape.block})
-    for (const std::uint32_t length : lengths) writer.number(length);
-  writer.number(request.shape.shared);
+  write_shape(writer, request.shape);
   writer.number(static_cast<std::uint8_t>(request.kernel_arguments.size()));
   for (const KernelArgument& argument : request.kernel_arguments) {
     writer.number(static_cast<std::uint8_t>(argument.kind));
@@ -51,9 +63,7 @@ void write_launch(WireWriter& writer, const RemoteRequest& request) {
 
 void read_launch(WireReader& reader, RemoteRequest& request) {
   request.function = reader.text(longest_function_name);
-  for (auto* lengths : {&request.shape.grid, &request.shape.block})
-    for (std::uint32_t& length : *lengths) length = reader.number<std::uint32_t>();
-  request.shape.shared = reader.number<std::uint32_t>();
+  request.shape = read_shape(reader);
   const auto arguments = reader.number<std::uint8_t>();
   for (int i = 0; i < arguments; ++i) {
     const auto kind = reader.number<std::uint8_t>();
@@ -61,6 +71,32 @@ void read_launch(WireReader& reader, RemoteRequest& request) {
       reader.refuse("argument of kind " + std::to_string(kind));
     request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(kind), reader.number<std::uint64_t>()});
   }
+}
+
+void write_part(WireWriter& writer, const RemoteRequest& request) {
+  writer.number(request.offset);
+  writer.number(request.bytes);
+}
+
+void write_place(WireWriter& writer, const RemoteRequest& request) {
+  writer.number(request.memory);
+  writer.number(request.at);
+}
+
+void read_place(WireReader& reader, RemoteRequest& request) {
+  request.memory = reader.number<std::uint64_t>();
+  request.at = reader.number<std::uint64_t>();
+}
+
+Bytes read_length(WireReader& reader) {
+  const auto bytes = reader.number<std::uint64_t>();
+  if (bytes > largest_remote_array) reader.refuse("more bytes than any array has");
+  return bytes;
+}
+
+void read_part(WireReader& reader, RemoteRequest& request) {
+  request.offset = reader.number<std::uint64_t>();
+  request.bytes = read_length(reader);
 }
 
 std::string read_secret(WireReader& reader) {
@@ -85,18 +121,48 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
   switch (request.kind) {
     case RequestKind::zeros:
     case RequestKind::array: write(writer, request.head); break;
-    case RequestKind::put:
-      writer.number(request.offset);
+    case RequestKind::put: write_part(writer, request); break;
+    case RequestKind::pin:
+      writer.number(request.bytes);
+      writer.number(request.at);
+      writer.text(request.secret);
+      break;
+    case RequestKind::array_from:
+    case RequestKind::get_into:
+      write(writer, request.head);
+      write_place(writer, request);
+      break;
+    case RequestKind::put_from:
+    case RequestKind::get_part:
+    case RequestKind::copy:
+      write_part(writer, request);
+      write_place(writer, request);
+      break;
+    case RequestKind::fill:
+      write_part(writer, request);
+      writer.number(request.at);
+      writer.number(request.earlier);
+      break;
+    case RequestKind::start:
+      write_shape(writer, request.shape);
+      writer.text(request.parameters);
+      break;
+    case RequestKind::ask:
+      write_call(writer, request);
       writer.number(request.bytes);
       break;
     case RequestKind::run: write_call(writer, request); break;
     case RequestKind::code: writer.number(request.bytes); break;
     case RequestKind::launch: write_launch(writer, request); break;
     case RequestKind::give:
+      writer.text(request.secret);
+      writer.number(static_cast<std::uint8_t>(request.plain));
+      break;
     case RequestKind::plain: writer.text(request.secret); break;
     case RequestKind::take:
       writer.text(request.secret);
       writer.text(request.address);
+      writer.number(static_cast<std::uint8_t>(request.plain));
       break;
     case RequestKind::road: writer.number(static_cast<std::uint8_t>(request.road)); break;
     case RequestKind::since: writer.number(request.earlier); break;
@@ -118,10 +184,36 @@ std::optional<RemoteRequest> RequestReader::next() {
   switch (request.kind) {
     case RequestKind::zeros:
     case RequestKind::array: request.head = read_array_head(reader_); break;
-    case RequestKind::put:
-      request.offset = reader_.number<std::uint64_t>();
+    case RequestKind::put: read_part(reader_, request); break;
+    case RequestKind::pin:
+      request.bytes = read_length(reader_);
+      request.at = reader_.number<std::uint64_t>();
+      request.secret = read_secret(reader_);
+      break;
+    case RequestKind::array_from:
+    case RequestKind::get_into:
+      request.head = read_array_head(reader_);
+      read_place(reader_, request);
+      break;
+    case RequestKind::put_from:
+    case RequestKind::get_part:
+    case RequestKind::copy:
+      read_part(reader_, request);
+      read_place(reader_, request);
+      break;
+    case RequestKind::fill:
+      read_part(reader_, request);
+      request.at = reader_.number<std::uint64_t>();
+      request.earlier = reader_.number<std::uint64_t>();
+      break;
+    case RequestKind::start:
+      request.shape = read_shape(reader_);
+      request.parameters = reader_.text(most_parameter_bytes);
+      break;
+    case RequestKind::ask:
+      read_call(reader_, request);
       request.bytes = reader_.number<std::uint64_t>();
-      if (request.bytes > largest_remote_array) reader_.refuse("more bytes than any array has");
+      if (request.bytes > longest_kernel_name) reader_.refuse("a name of " + std::to_string(request.bytes) + " bytes");
       break;
     case RequestKind::run: read_call(reader_, request); break;
     case RequestKind::code:
@@ -130,10 +222,14 @@ std::optional<RemoteRequest> RequestReader::next() {
       break;
     case RequestKind::launch: read_launch(reader_, request); break;
     case RequestKind::give:
+      request.secret = read_secret(reader_);
+      request.plain = reader_.number<std::uint8_t>() != 0;
+      break;
     case RequestKind::plain: request.secret = read_secret(reader_); break;
     case RequestKind::take:
       request.secret = read_secret(reader_);
       request.address = reader_.text(longest_address);
+      request.plain = reader_.number<std::uint8_t>() != 0;
       break;
     case RequestKind::road: request.road = read_road(reader_); break;
     case RequestKind::since: request.earlier = reader_.number<std::uint64_t>(); break;

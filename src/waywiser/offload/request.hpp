@@ -34,9 +34,19 @@ enum class RequestKind : std::uint8_t {
   wait,         // of the stream for an event
   await,        // a reply when an event has happened
   since,        // the same for two events; the reply has the seconds between them
-  plain         // arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for
+  plain,        // arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for
+  pin,          // memory of the client on the worker's machine; the reply says whether both can use it
+  array_from,   // a new array, whose bytes lie in such memory; a reply when they have been read
+  put_from,     // the same for bytes of an array
+  get_into,     // an array goes into such memory; the reply has the array's head
+  // For programs of the CUDA driver API, where kernels get addresses:
+  copy,      // bytes of an array, from another one (`memory`, `at`)
+  fill,      // bytes of an array, with `at` in units of `earlier` bytes
+  get_part,  // bytes of an array: they follow the reply, unless `memory` is not 0 and they are placed there
+  start,     // a kernel that was asked for, with the bytes of its parameters
+  ask        // a question about the GPU, an array, a code or a kernel; a name may follow; the reply has a text
 };
-inline constexpr std::uint8_t last_request_kind = 19;
+inline constexpr std::uint8_t last_request_kind = 28;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {
@@ -44,15 +54,19 @@ struct RemoteRequest {
 
   RequestKind kind = RequestKind::synchronize;
   std::uint64_t array = 0;      // of run: the result's
-  ArrayHead head;               // of a new array
-  Bytes offset = 0, bytes = 0;  // of put; bytes also of code
+  ArrayHead head;               // of a new array; of get_into: the room's type and elements
+  Bytes offset = 0, bytes = 0;  // of parts of an array; bytes also of what follows: a code, a name
+  std::uint64_t memory = 0;     // of the client: where the bytes lie or go, from `at`
+  std::uint64_t at = 0;         // also of pin: the memory's file, as the client has opened it
   std::string function;
   std::vector<std::uint64_t> arguments;
   Numbers numbers;
   LaunchShape shape;
   std::vector<KernelArgument> kernel_arguments;
-  std::string secret, address;  // of give and take: where the workers meet; the secret also of plain
+  std::string secret, address;  // of give and take: where the workers meet; the secret also of plain and pin
+  bool plain = false;           // of give and take: unencrypted, also between machines
   std::uint64_t earlier = 0;    // of since: an event
+  std::string parameters;       // of start
   DataRoad road = DataRoad::direct;
 
   bool operator==(const RemoteRequest&) const = default;
@@ -64,6 +78,8 @@ inline constexpr std::size_t frame_room = frame_bytes_of_requests - 2;
 inline constexpr std::size_t longest_function_name = 64;
 inline constexpr std::size_t longest_number_name = 32;
 inline constexpr std::size_t most_kernel_arguments = 100;
+inline constexpr std::size_t most_parameter_bytes = 900;  // of start
+inline constexpr std::size_t longest_kernel_name = 8192;  // of ask: C++ names are long
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request);
 

@@ -60,7 +60,7 @@ RemoteReply RequestStream::receive_reply() {
   if (reply.details == 0) return reply;
   std::string details(reply.details, ' ');
   group_.recv(std::span(reinterpret_cast<std::uint8_t*>(details.data()), details.size()), worker_rank, array_tag);
-  reply.failure->details = lines_of(details);
+  (reply.failure ? reply.failure->details : reply.text) = lines_of(details);
   return reply;
 }
 

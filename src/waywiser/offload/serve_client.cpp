@@ -1,5 +1,6 @@
 #include "waywiser/offload/serve_client.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/offload/secret_pair.hpp"
 
 namespace waywiser {
@@ -35,6 +37,15 @@ class GroupChannel final : public WorkerChannel {
     pair.platform = group_.platform();
     plain_.emplace(pair.wait(announce));
     plain_->set_timeout(group_.timeout());
+  }
+  Descriptor open_file_of_client(std::uint64_t number) override {
+    const Session& session = hosts_of(group_)->session();
+    if (!session.same_machine(client_rank)) throw Error(ErrorKind::unavailable, "the client is on another machine");
+    const std::string path =
+        "/proc/" + std::to_string(session.introduction(client_rank).process) + "/fd/" + std::to_string(number);
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!file.open()) throw Error(ErrorKind::device, path + ": " + last_system_error());
+    return file;
   }
   void close() {
     if (plain_) plain_->close();

@@ -39,6 +39,7 @@ RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
     : channel_(channel),
       setup_(std::move(setup)),
       aside_(setup_.platform->open_stream(setup_.gpu)),
+      client_memory_(*setup_.platform, setup_.gpu, setup_.limit),
       work_(*setup_.platform, setup_.gpu, setup_.patience),
       staging_(setup_.platform, setup_.gpu, piece_of_array, setup_.patience) {}
 
@@ -72,6 +73,11 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::await:
     case RequestKind::since: return await(request);
     case RequestKind::plain: return open_plain(request);
+    case RequestKind::pin: return pin(request);
+    case RequestKind::array_from: return make_from(request);
+    case RequestKind::put_from: return put_from(request);
+    case RequestKind::get_into: return get_into(request);
+    default: return carry_out_for_driver(request);
     case RequestKind::synchronize:
     case RequestKind::end: attempt("synchronize", [this] { work_.settle(); }); return reply();
   }
@@ -148,7 +154,7 @@ void RemoteWorker::get(const RemoteRequest& request) {
 
 void RemoteWorker::free(std::uint64_t number) {
   const auto array = arrays_.find(number);
-  if (array == arrays_.end()) return static_cast<void>(work_.forget(number));
+  if (array == arrays_.end()) return static_cast<void>(work_.forget(number) || client_memory_.forget(number));
   used_ -= array->second.memory.bytes;
   if (work_.is_under_way()) leaving_ += array->second.memory.bytes;  // the work keeps what it uses
   arrays_.erase(array);
@@ -251,7 +257,7 @@ void RemoteWorker::reply(RemoteReply told) {
   told.failure = std::exchange(failure_, {});
   told.used = used_;
   told.requests = requests_;
-  std::string details = told.failure ? std::move(told.failure->details) : "";
+  std::string details = told.failure ? std::move(told.failure->details) : std::move(told.text);
   told.details = static_cast<std::uint32_t>(details.size());
   told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};
   channel_.reply(frame_of(told));

@@ -12,6 +12,7 @@
 #include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/array_staging.hpp"
 #include "waywiser/offload/client_kernels.hpp"
+#include "waywiser/offload/client_memory.hpp"
 #include "waywiser/offload/functions.hpp"
 #include "waywiser/offload/gpu_work.hpp"
 #include "waywiser/offload/reply.hpp"
@@ -35,6 +36,8 @@ class WorkerChannel {
   // on, unencrypted. Throws unavailable where that is not admitted.
   virtual void open_plain(const std::string& secret,
                           const std::function<void(const std::string& address)>& announce) = 0;
+  // A file of memory that the client has opened as `number`. Throws unavailable if it is on another machine, device.
+  virtual Descriptor open_file_of_client(std::uint64_t number) = 0;
 };
 
 // Arrays travel in pieces of this size.
@@ -86,6 +89,16 @@ class RemoteWorker {
   void use_stream(std::uint64_t stream);
   void await(const RemoteRequest& request);
   void open_plain(const RemoteRequest& request);
+  void pin(const RemoteRequest& request);
+  void make_from(const RemoteRequest& request);
+  void put_from(const RemoteRequest& request);
+  void get_into(const RemoteRequest& request);
+  void carry_out_for_driver(const RemoteRequest& request);
+  void copy(const RemoteRequest& request);
+  void fill(const RemoteRequest& request);
+  void get_part(const RemoteRequest& request);
+  void start(const RemoteRequest& request);
+  std::string answer_to(const RemoteRequest& request, const std::string& name);
   void check_limits();
   ArrayRoads& roads() const;
   ClientKernels& kernels();
@@ -109,6 +122,7 @@ class RemoteWorker {
   std::unique_ptr<Stream> aside_;  // for copies that are waited for
   // These outlive the work that uses them.
   std::map<std::uint64_t, HeldArray> arrays_;
+  ClientMemory client_memory_;
   std::optional<ClientKernels> kernels_;  // opened when it is needed
   GpuWork work_;
   Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use

@@ -28,7 +28,7 @@ void RemoteWorker::give(const RemoteRequest& request) {
   attempt(array_text(request.array), [&] {
     work_.settle_all();
     const HeldArray array = find(request.array);
-    const auto road = roads().wait(request.secret, [&](const std::string& address) {
+    const auto road = roads().wait(request.secret, request.plain, [&](const std::string& address) {
       is_announced = true;
       RemoteReply told;
       told.address = address;
@@ -50,7 +50,7 @@ void RemoteWorker::give(const RemoteRequest& request) {
 void RemoteWorker::take(const RemoteRequest& request) {
   const std::string what = array_text(request.array);
   try {
-    const auto road = roads().join(request.secret, request.address);
+    const auto road = roads().join(request.secret, request.plain, request.address);
     ReplyFrame about;
     road->receive(about);
     const ArrayHead head = read_reply(about).head.value_or(ArrayHead{});

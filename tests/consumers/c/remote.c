@@ -74,6 +74,18 @@ int main(int argc, char** argv) {
   CHECK(ww_remote_await(gpu, events[1]) == WW_INVALID_INPUT);
   DO(ww_remote_use_stream(gpu, 0));
 
+  /* Memory that the server maps. */
+  double* mine = NULL;
+  DO(ww_remote_pinned(gpu, count * sizeof(double), (void**)&mine));
+  CHECK(strcmp(ww_remote_pinned_by(gpu, mine), "server") == 0 && strcmp(ww_remote_pinned_by(gpu, got), "") == 0);
+  for (int i = 0; i < count; ++i) mine[i] = 3 * i;
+  DO(ww_remote_array(gpu, mine, count, WW_FLOAT64, &number));
+  for (int i = 0; i < count; ++i) mine[i] = 0;
+  DO(ww_remote_get(gpu, number, mine, count, WW_FLOAT64));
+  for (int i = 0; i < count; ++i) CHECK(mine[i] == 3 * i);
+  DO(ww_remote_unpin(gpu, mine));
+  CHECK(ww_remote_unpin(gpu, got) == WW_INVALID_INPUT && strcmp(ww_remote_pinned_by(NULL, got), "") == 0);
+
   /* A kernel: this server has virtual GPUs. */
   const ww_remote_shape shape = {{1, 1, 1}, {32, 1, 1}, 0};
   const ww_remote_argument argument = {WW_ARGUMENT_ARRAY, &both[0]};

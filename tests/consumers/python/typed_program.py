@@ -264,6 +264,10 @@ def remote_gpus(address: str) -> None:
         with ww.remote(address, gpu=1, data_plain=True) as other:
             assert other.data_encrypted_by == ""
             assert other.copy_of(ones).shape == (5,)
+            assert not other.copies_plain(gpu)
+            mine = other.pinned(5)
+            assert other.run_in_pieces("add", mine, mine, out=mine, piece=8) is mine
+            assert ones.get(out=mine) is mine and other.pinned_by(mine) == "server"
         gpu.synchronize()
         assert total.get().sum() + np.asarray(total).sum() == 30 and gpu.account()["device"] > 0
     gpu.close()

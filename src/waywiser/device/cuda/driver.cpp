@@ -52,6 +52,10 @@ Driver find_all() {
   find(driver.module_function, "cuModuleGetFunction");
   find(driver.module_unload, "cuModuleUnload");
   find(driver.launch_kernel, "cuLaunchKernel");
+  find(driver.function_attribute, "cuFuncGetAttribute");
+  find(driver.set_function_attribute, "cuFuncSetAttribute");
+  find(driver.occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  find(driver.module_variable, "cuModuleGetGlobal");
   driver.function_parameter =
       reinterpret_cast<decltype(driver.function_parameter)>(address_of("cuFuncGetParamInfo", newer_version));
   driver.copy_batch = reinterpret_cast<decltype(driver.copy_batch)>(address_of("cuMemcpyBatchAsync", batch_version));

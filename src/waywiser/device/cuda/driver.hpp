@@ -30,6 +30,10 @@ struct Driver {
   CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                             void**, void**);
   CUresult (*function_parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*);  // null before CUDA 12.4
+  CUresult (*function_attribute)(int*, CUfunction_attribute, CUfunction);
+  CUresult (*set_function_attribute)(CUfunction, CUfunction_attribute, int);
+  CUresult (*occupancy)(int*, CUfunction, int, std::size_t);
+  CUresult (*module_variable)(CUdeviceptr*, std::size_t*, CUmodule, const char*);
   // The attributes are CUmemcpyAttributes of CUDA 12.8 or later; null before it.
   CUresult (*copy_batch)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t,
                          std::size_t*, CUstream);

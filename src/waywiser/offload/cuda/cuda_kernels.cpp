@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "waywiser/base/crypto.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/cuda/check.hpp"
 #include "waywiser/device/cuda/cuda_device.hpp"
@@ -64,6 +65,60 @@ class CudaModule final : public KernelModule {
                  "the kernel was not launched");
   }
 
+  KernelFacts facts(const std::string& kernel) override {
+    const CurrentDevice current(device_);
+    const CUfunction function = find(kernel);
+    if (driver().function_parameter == nullptr)
+      throw Error(ErrorKind::unavailable, "the server needs a driver of CUDA 12.4 or later");
+    KernelFacts told;
+    std::size_t offset = 0, size = 0;
+    for (std::size_t i = 0; driver().function_parameter(function, i, &offset, &size) == CUDA_SUCCESS; ++i)
+      told.parameters.emplace_back(offset, size);
+    for (int i = 0; i <= CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT; ++i) {
+      int value = 0;
+      check_driver(driver().function_attribute(&value, static_cast<CUfunction_attribute>(i), function),
+                   "cuFuncGetAttribute");
+      told.attributes.push_back(value);
+    }
+    return told;
+  }
+
+  void start(Stream& stream, const std::string& kernel, const LaunchShape& shape,
+             std::string_view parameters) override {
+    const CurrentDevice current(device_);
+    std::string bytes(parameters);
+    std::size_t count = bytes.size();
+    std::array<void*, 5> extra{CU_LAUNCH_PARAM_BUFFER_POINTER, bytes.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &count,
+                               CU_LAUNCH_PARAM_END};
+    const auto& [grid, block, shared] = shape;
+    check_driver(driver().launch_kernel(find(kernel), grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+                                        static_cast<CUstream>(stream.native()), nullptr, extra.data()),
+                 "the kernel was not launched");
+  }
+
+  void set_attribute(const std::string& kernel, int attribute, int value) override {
+    const CurrentDevice current(device_);
+    check_driver(driver().set_function_attribute(find(kernel), static_cast<CUfunction_attribute>(attribute), value),
+                 "cuFuncSetAttribute");
+  }
+
+  int occupancy(const std::string& kernel, int threads, Bytes shared) override {
+    const CurrentDevice current(device_);
+    int blocks = 0;
+    check_driver(driver().occupancy(&blocks, find(kernel), threads, shared),
+                 "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return blocks;
+  }
+
+  Region variable(const std::string& name, Place gpu) override {
+    const CurrentDevice current(device_);
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    if (driver().module_variable(&address, &bytes, module_, name.c_str()) != CUDA_SUCCESS)
+      throw Error(ErrorKind::invalid_input, "the code has no variable of this name");
+    return {reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address)), bytes, gpu};
+  }
+
  private:
   CUfunction find(const std::string& kernel) const {
     CUfunction function = nullptr;
@@ -100,6 +155,26 @@ class CudaKernelMaker final : public KernelMaker {
 };
 
 }  // namespace
+
+std::string facts_of_cuda_gpu(int device) {
+  const CurrentDevice current(device);
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  int version = 0;
+  check_cuda(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
+  std::vector<int> attributes;
+  for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
+    int value = 0;
+    if (driver().device_get_attribute(&value, static_cast<CUdevice_attribute>(i), device) != CUDA_SUCCESS) value = 0;
+    attributes.push_back(value);
+  }
+  return Json{{"name", properties.name},
+              {"bytes", properties.totalGlobalMem},
+              {"uuid", hexadecimal(std::as_bytes(std::span(properties.uuid.bytes)))},
+              {"version", version},
+              {"attributes", attributes}}
+      .dump();
+}
 
 std::unique_ptr<KernelMaker> open_cuda_kernel_maker(int device) { return std::make_unique<CudaKernelMaker>(device); }
 

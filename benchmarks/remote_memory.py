@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Bytes up to a GPU and back, on a machine with one: from pinned and pageable memory of a client of `waywiser serve` on
+this machine, which does not use CUDA, beside the CUDA driver's copies from page-locked memory in a process of its own.
+
+remote_memory.py [--nbytes 268435456] [--repeats 20]    # JSON: GB/s of the fastest and the median turn
+
+The client and the local process take turns. All bytes that come back are compared after the last turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import waywiser as ww
+
+WAYS = ("pinned", "pageable")
+
+
+def rates(times: list[float], nbytes: int) -> dict[str, float]:
+    return {"best": nbytes / min(times) / 1e9, "median": nbytes / statistics.median(times) / 1e9}
+
+
+def timed(call: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def local_copies(nbytes: int, repeats: int) -> dict[str, Any]:
+    """By the CUDA driver, synchronously, from and into page-locked memory."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+
+    def call(name: str, *arguments: Any) -> None:
+        if code := getattr(cuda, name)(*arguments):
+            raise RuntimeError(f"{name}: {code}")
+
+    context, there, here = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p()
+    size = ctypes.c_size_t(nbytes)
+    call("cuInit", 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuCtxSetCurrent", context)
+    call("cuMemAlloc_v2", ctypes.byref(there), size)
+    call("cuMemHostAlloc", ctypes.byref(here), size, 0)
+    values = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(here.value or 0))
+    values[:] = np.arange(nbytes, dtype=np.uint8)
+    up = [timed(lambda: call("cuMemcpyHtoD_v2", there, here, size)) for _ in range(repeats)]
+    values[:] = 0
+    down = [timed(lambda: call("cuMemcpyDtoH_v2", here, there, size)) for _ in range(repeats)]
+    if not (values == np.arange(nbytes, dtype=np.uint8)).all():
+        raise RuntimeError("other bytes came back")
+    return {"up": rates(up, nbytes), "down": rates(down, nbytes)}
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, Path]]:
+    words = ["serve", "--listen", "127.0.0.1:0", "--memory", "8G", "--new-key", "--key", str(folder / "key"), "--json"]
+    command = [sys.executable, "-c", "from waywiser.cli import main; main()", *words]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        yield json.loads(server.stdout.readline())["address"], folder / "key"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def remote_copies(gpu: ww.RemoteGpu, way: str, nbytes: int, repeats: int) -> dict[str, Any]:
+    here = gpu.pinned(nbytes, np.uint8) if way == "pinned" else np.empty(nbytes, np.uint8)
+    here[:] = np.arange(nbytes, dtype=np.uint8)
+    there = gpu.array(here)
+    gpu.synchronize()
+
+    def put() -> None:
+        gpu._core.put(there._number, 0, here)
+        gpu.synchronize()
+
+    up = [timed(put) for _ in range(repeats)]
+    here[:] = 0
+    down = [timed(lambda: there.get(out=here)) for _ in range(repeats)]
+    if not (here == np.arange(nbytes, dtype=np.uint8)).all():
+        raise RuntimeError("other bytes came back")
+    return {"pinned_by": gpu.pinned_by(here), "up": rates(up, nbytes), "down": rates(down, nbytes)}
+
+
+def streaming_add(gpu: ww.RemoteGpu, nbytes: int, repeats: int) -> dict[str, float]:
+    """Seconds of an addition of two pinned arrays that stream through the GPU, and of its three copies alone."""
+    count = nbytes // 4
+    x, y, z = (gpu.pinned(count, np.float32) for _ in range(3))
+    x[:], y[:] = np.arange(count, dtype=np.float32), 1
+    whole = [timed(lambda: gpu.run_in_pieces("add", x, y, out=z)) for _ in range(repeats)]
+    if not (z == x + 1).all():
+        raise RuntimeError("wrong sums")
+    copies = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        there = gpu.array(x), gpu.array(y)
+        gpu.synchronize()
+        there[0].get(out=z)
+        copies.append(time.perf_counter() - begin)
+    return {"whole": statistics.median(whole), "copies": statistics.median(copies)}
+
+
+def measured_apart(nbytes: int, repeats: int) -> dict[str, Any]:
+    words = [sys.executable, __file__, "--local", "--nbytes", str(nbytes), "--repeats", str(repeats)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nbytes", type=int, default=256 << 20)
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--local", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.local:
+        print(json.dumps(local_copies(asked.nbytes, asked.repeats)))
+        return
+    turns: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (address, key):
+        for _ in range(3):
+            turn: dict[str, Any] = {"local": measured_apart(asked.nbytes, asked.repeats)}
+            with ww.remote(address, key=key, road="pipelined") as gpu:
+                for way in WAYS:
+                    turn[way] = remote_copies(gpu, way, asked.nbytes, asked.repeats)
+                turn["streaming_add"] = streaming_add(gpu, asked.nbytes, asked.repeats)
+            turns.append(turn)
+    shares = {
+        f"{way}, {direction}": statistics.median(turn[way][direction]["median"] for turn in turns)
+        / statistics.median(turn["local"][direction]["median"] for turn in turns)
+        for way in WAYS
+        for direction in ("up", "down")
+    }
+    print(json.dumps({"nbytes": asked.nbytes, "turns": turns, "of_the_local_pinned_rate": shares}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

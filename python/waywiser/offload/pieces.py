@@ -1,0 +1,67 @@
+"""Functions of a server on arrays of the program, piece by piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waywiser.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    from waywiser.offload.arrays import RemoteArray
+    from waywiser.offload.client import RemoteGpu
+    from waywiser.offload.streams import RemoteStream
+
+
+def run_in_pieces(
+    gpu: RemoteGpu,
+    function: str,
+    values: tuple[numpy.typing.ArrayLike, ...],
+    out: numpy.ndarray[Any, Any] | None,
+    piece: int,
+    numbers: dict[str, float],
+) -> numpy.ndarray[Any, Any]:
+    """As RemoteGpu.run_in_pieces. Raises as it."""
+    import numpy
+
+    given = [numpy.asarray(each, order="C") for each in values]
+    if not given or any(each.shape != given[0].shape for each in given):
+        raise InputError("run_in_pieces takes one or more arrays of one shape")
+    if piece < 1:
+        raise InputError(f"piece={piece!r:.60}: write a number of bytes, from 1")
+    if out is not None and (out.shape != given[0].shape or not out.flags.c_contiguous or not out.flags.writeable):
+        raise InputError(f"out is a contiguous array of the shape {given[0].shape} that can be written to")
+    flat = [each.reshape(-1) for each in given]
+    step = max(1, piece // max(each.itemsize for each in flat))
+    room = None if out is None else out.reshape(-1)
+    streams = gpu.stream(), gpu.stream()
+    last: tuple[RemoteStream, RemoteArray, slice] | None = None
+    for turn, begin in enumerate(range(0, max(flat[0].size, 1), step)):
+        part = slice(begin, min(begin + step, flat[0].size))
+        stream = streams[turn % 2]
+        made = stream.run(function, *(gpu.array(each[part]) for each in flat), **numbers)
+        if last is not None:  # while this piece is computed, the one before comes back
+            room = _take(*last, room, flat[0].size)
+        last = stream, made, part
+    assert last is not None
+    room = _take(*last, room, flat[0].size)
+    return room.reshape(given[0].shape) if out is None else out
+
+
+def _take(
+    stream: RemoteStream, made: RemoteArray, part: slice, room: numpy.ndarray[Any, Any] | None, count: int
+) -> numpy.ndarray[Any, Any]:
+    """The result's piece, in its place of `room`, which the first piece makes if there is none."""
+    import numpy
+
+    if room is not None:
+        stream.get(made, out=room[part])
+        return room
+    values = stream.get(made)
+    if values.shape != (part.stop - part.start,):
+        raise InputError(f"{part.stop - part.start} elements have become an array of the shape {values.shape}")
+    room = numpy.empty(count, values.dtype)
+    room[part] = values
+    return room

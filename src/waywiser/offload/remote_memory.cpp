@@ -1,0 +1,118 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "waywiser/base/crypto.hpp"
+#include "waywiser/device/mapping.hpp"
+#include "waywiser/offload/client_memory.hpp"
+#include "waywiser/offload/remote_gpu_state.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::string_view what_pinned = "pinned memory";
+
+}  // namespace
+
+// The file stays open: the worker opens it by its number.
+struct [[gnu::visibility("hidden")]] PinnedMemory::Block {
+  explicit Block(Bytes memory)
+      : bytes(memory),
+        file(create_shared_file(pinned_file_bytes(memory), what_pinned)),
+        mapping(Mapping::of_file(file, pinned_file_bytes(memory), true, what_pinned)) {}
+
+  Region region() const { return {mapping.data(), bytes, host(0)}; }
+  std::byte* secret() const { return mapping.data() + mapping.length() - page_size(); }
+  // From now on the pages are this process's only, with what is in them. Where the system has no more memory for
+  // them, they stay as they are.
+  void part() noexcept {
+    void* mine = ::mmap(nullptr, mapping.length(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mine == MAP_FAILED) return;
+    std::memcpy(mine, mapping.data(), mapping.length());
+    ::mremap(mine, mapping.length(), mapping.length(), MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data());
+    parted = true;
+  }
+
+  const Bytes bytes;
+  Descriptor file;
+  Mapping mapping;
+  std::uint64_t number = 0;  // at the server; 0: it cannot use the memory
+  bool locked = false, parted = false;
+};
+
+Region PinnedMemory::region() const noexcept { return block_->region(); }
+
+std::string_view PinnedMemory::by() const noexcept {
+  if (block_->number != 0 && !block_->parted) return "server";
+  return block_->locked && !block_->parted ? "lock" : "";
+}
+
+PinnedMemory RemoteGpu::pinned(Bytes bytes) {
+  state_->answer("pinned");  // what has failed before is told here
+  state_->forget_pinned();
+  const auto block = std::make_shared<PinnedMemory::Block>(bytes);
+  std::array<std::byte, digits_of_road / 2> random{};
+  fill_with_random(random);
+  RemoteRequest request = request_for(RequestKind::pin, ++state_->last);
+  request.bytes = bytes;
+  request.at = static_cast<std::uint64_t>(block->file.number());
+  request.secret = hexadecimal(random);
+  std::memcpy(block->secret(), request.secret.data(), request.secret.size());
+  if (state_->answer("pinned", request).placed)
+    block->number = request.array;
+  else
+    block->locked = ::mlock(block->mapping.data(), block->mapping.length()) == 0;
+  state_->pinned[block->region().data + bytes] = {block->number, block};
+  return PinnedMemory(block);
+}
+
+std::string_view RemoteGpu::pinned_by(const void* address) const noexcept {
+  const auto found = state_->pinned.upper_bound(static_cast<const std::byte*>(address));
+  if (found == state_->pinned.end()) return "";
+  const auto block = found->second.second.lock();
+  return block && address >= block->region().data ? PinnedMemory(block).by() : "";
+}
+
+void RemoteGpu::State::forget_pinned() {
+  for (auto at = pinned.begin(); at != pinned.end();) {
+    if (!at->second.second.expired()) {
+      ++at;
+      continue;
+    }
+    const std::uint64_t number = at->second.first;
+    at = pinned.erase(at);
+    if (number != 0) add("free", request_for(RequestKind::free, number));
+  }
+}
+
+std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion bytes) {
+  forget_pinned();
+  const auto found = bytes.bytes == 0 ? pinned.end() : pinned.lower_bound(bytes.data + bytes.bytes);
+  if (found == pinned.end()) return nullptr;
+  auto block = found->second.second.lock();
+  const bool is_inside = block && bytes.data >= block->region().data;
+  return is_inside && PinnedMemory(block).by() == "server" ? block : nullptr;
+}
+
+RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory,
+                                          ConstRegion bytes) {
+  request.memory = memory.number;
+  request.at = static_cast<std::uint64_t>(bytes.data - memory.region().data);
+  add(call, request);
+  RemoteReply reply;
+  try {
+    reply = told_as(call, [&] {
+      requests.flush();
+      return requests.receive_reply();
+    });
+  } catch (...) {
+    memory.part();  // the server may still be about to copy
+    throw;
+  }
+  throw_failure(reply);
+  return reply;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/offload/memory_channel.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/mapping.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes client_bytes = 12000;
+const std::string own_secret(64, 'a');
+
+// A worker and memory of its client, which both have mapped.
+class WorkerMemoryTest : public testing::Test {
+ protected:
+  static std::shared_ptr<Platform> virtual_platform() {
+    VirtualMachine machine;
+    machine.gpus = 1;
+    return open_virtual_platform(machine);
+  }
+  std::shared_ptr<Platform> platform = virtual_platform();
+  MemoryChannel channel{platform};
+  RemoteWorker worker{channel, {platform, gpu(0), 1 << 16, {}, 20}};
+  Mapping memory;
+
+  void SetUp() override {
+    channel.file = create_shared_file(pinned_file_bytes(client_bytes), "the client");
+    memory = Mapping::of_file(channel.file, pinned_file_bytes(client_bytes), true, "the client");
+    std::memcpy(memory.data() + memory.length() - page_size(), own_secret.data(), own_secret.size());
+  }
+  static RemoteRequest request(RequestKind kind, std::uint64_t array, std::uint64_t elements = 0) {
+    RemoteRequest made;
+    made.kind = kind;
+    made.array = array;
+    made.head = {DataType::int32, false, {elements}};
+    made.memory = 9;
+    return made;
+  }
+  static RemoteRequest pin(std::uint64_t number = 9, Bytes bytes = client_bytes) {
+    RemoteRequest made = request(RequestKind::pin, number);
+    made.bytes = bytes;
+    made.at = MemoryChannel::file_number;
+    made.secret = own_secret;
+    return made;
+  }
+  std::string serve(const RemoteRequest& wanted) {
+    worker.serve(frame_with({wanted}));
+    const auto& told = channel.replies.back().failure;
+    return told ? told->text : "";
+  }
+  bool is_pinned(const RemoteRequest& wanted) {
+    EXPECT_EQ(serve(wanted), "");
+    return channel.replies.back().placed;
+  }
+  std::int32_t* numbers() const { return reinterpret_cast<std::int32_t*>(memory.data()); }
+};
+
+TEST_F(WorkerMemoryTest, BytesGoBetweenTheClientsMemoryAndTheGpuAndNotAsMessages) {
+  ASSERT_TRUE(is_pinned(pin()));
+  std::fill_n(numbers(), 2000, 7);
+  RemoteRequest array = request(RequestKind::array_from, 1, 1000), put = request(RequestKind::put_from, 1);
+  array.at = 4000;
+  EXPECT_EQ(serve(array), "");
+  std::fill_n(numbers(), 2000, 8);
+  put.offset = 400;
+  put.bytes = 800;
+  EXPECT_EQ(serve(put), "");
+  RemoteRequest get = request(RequestKind::get_into, 1, 1000);
+  get.at = 8;
+  EXPECT_EQ(serve(get), "");
+  EXPECT_TRUE(channel.replies.back().placed);
+  EXPECT_EQ(channel.replies.back().head, (ArrayHead{DataType::int32, false, {1000}}));
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(numbers()[i + 2], i >= 100 && i < 300 ? 8 : 7) << i;
+  EXPECT_EQ(channel.received, 0u);
+  EXPECT_TRUE(channel.sent.empty());
+  EXPECT_EQ(serve(request(RequestKind::array_from, 2, 0)), "");
+  EXPECT_EQ(worker.used(), 4000u);
+}
+
+TEST_F(WorkerMemoryTest, WhatIsNoneOfTheClientsMemoryIsRefused) {
+  EXPECT_EQ(serve(request(RequestKind::array_from, 1, 1)), "array 1: there is no memory 9 of the client");
+  ASSERT_TRUE(is_pinned(pin()));
+  RemoteRequest array = request(RequestKind::array_from, 1, 2);
+  for (const std::uint64_t at : {client_bytes - 7, client_bytes, ~std::uint64_t{0}}) {
+    array.at = at;
+    EXPECT_NE(serve(array), "");
+    EXPECT_EQ(worker.used(), 0u);
+  }
+  array.at = 0;
+  EXPECT_EQ(serve(array), "");
+  numbers()[0] = 5;
+  EXPECT_EQ(serve(request(RequestKind::get_into, 1, 3)), "array 1: an array of 2 int32 for room of 3 int32");
+  EXPECT_EQ(numbers()[0], 5);
+  EXPECT_EQ(serve(request(RequestKind::get_into, 4, 3)), "array 4: there is no array 4");
+  EXPECT_EQ(serve(request(RequestKind::free, 9)), "array 4: there is no array 4");  // no reply of its own
+  EXPECT_EQ(serve(request(RequestKind::get_into, 1, 2)), "array 1: there is no memory 9 of the client");
+}
+
+TEST_F(WorkerMemoryTest, OnlyMemoryThatHasTheSecretIsMapped) {
+  RemoteRequest wrong = pin();
+  wrong.secret = std::string(64, 'b');
+  EXPECT_FALSE(is_pinned(wrong));
+  EXPECT_FALSE(is_pinned(pin(9, client_bytes + 4096)));  // the file is shorter
+  wrong = pin();
+  wrong.at = 6;  // no file of the client
+  EXPECT_FALSE(is_pinned(wrong));
+  for (std::uint64_t number = 1; number <= 5; ++number) EXPECT_TRUE(is_pinned(pin(number))) << number;
+  EXPECT_FALSE(is_pinned(pin(5)));
+  EXPECT_FALSE(is_pinned(pin(6)));  // above the limit of the client's arrays
+  worker.serve(frame_with({request(RequestKind::free, 2)}));
+  EXPECT_TRUE(is_pinned(pin(6)));
+  wrong.secret = "short";
+  EXPECT_THROW(worker.serve(frame_with({wrong})), Error);
+}
+
+}  // namespace
+}  // namespace waywiser
