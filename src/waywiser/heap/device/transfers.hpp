@@ -1,5 +1,6 @@
 #pragma once
 
+#include "waywiser/heap/device/bulk_copy.hpp"
 #include "waywiser/heap/device/proxied_access.hpp"
 
 namespace waywiser::one_sided {
@@ -19,6 +20,10 @@ class Transfers : public ReachedHeap<Gpu> {
   WAYWISER_DEVICE void put(T* destination, const T* source, std::uint64_t count, int rank) const {
     if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, 1, 1, rank);
     T* to = this->place(destination, count, rank);
+    if constexpr (scope == Scope::block)
+      if (count * sizeof(T) >= this->terms().protocols.bulk &&
+          give_in_bulk(gpu(), bytes(to), bytes(source), count * sizeof(T)))
+        return;
     gpu().join(scope);
     gpu().give(scope, bytes(to), bytes(source), count * sizeof(T));
     gpu().join(scope);

@@ -8,7 +8,9 @@ namespace {
 constexpr unsigned most_threads = 512;
 
 __global__ void __launch_bounds__(most_threads) kernel_calls_kernel(const __grid_constant__ KernelCalls task) {
+  __shared__ alignas(128) std::byte staging[46 << 10];
   CudaHeapBlock gpu;
+  gpu.set_staging(staging, sizeof staging);
   make_kernel_calls(gpu, task);
 }
 
@@ -17,7 +19,8 @@ __global__ void __launch_bounds__(most_threads) kernel_calls_kernel(const __grid
 std::function<void(void*)> cuda_launcher(const KernelCalls& task) {
   return [=](void* stream) {
     const bool moves = task.kind == KernelCalls::Kind::put || task.kind == KernelCalls::Kind::get;
-    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, moves ? most_threads : 32, false,
+    const bool has_threads = moves || task.kind == KernelCalls::Kind::message;
+    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, has_threads ? most_threads : 32, false,
                   stream, "launch of timed calls", task);
   };
 }
