@@ -105,8 +105,8 @@ struct FusedStep {
     };
     if (terms.waits)
       each_far_side([&](const FusedSide& side) {
-        ranks.wait_until(ranks.template at<std::uint64_t>(side.heard), Comparison::ge, terms.turn * side.blocks,
-                         side.rank);
+        ranks.wait_until(ranks.template at<std::uint64_t>(side.heard), waywiser::one_sided::Comparison::ge,
+                         terms.turn * side.blocks, side.rank);
       });
     gpu.join(Scope::block);
     const std::int64_t threads = gpu.threads(), step = threads * terms.edge_blocks;
