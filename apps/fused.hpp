@@ -13,7 +13,7 @@
 namespace apps {
 
 // Two arrays of cells in a heap, of which steps read one and write the other in turn.
-template <typename T>
+template <typename T, int dimensions>
 class FusedField {
  public:
   // Collective. Throws unavailable at all ranks where stores do not reach a rank.
@@ -26,9 +26,7 @@ class FusedField {
     terms_.planar = planar;
     terms_.cells = cells_of(grid, group.rank());
     for (int rank = 0; rank < group.size(); ++rank) static_cast<void>(heap_.peer(rank));
-    const auto dimensions = static_cast<int>(grid.shape.size());
     const waywiser::GridBox& box = grid.boxes[static_cast<std::size_t>(group.rank())];
-    terms_.dimensions = dimensions;
     std::ranges::copy(box.count, terms_.count);
     std::ranges::copy(strides_of(grid, group.rank()), terms_.stride);
     const CellParts parts = beside_others(grid, group.rank());
@@ -89,12 +87,12 @@ class FusedField {
 
   template <typename Cell>
   void run(int written, Cell cell, bool waits, bool puts) {
-    FusedStep<T, Cell> step{terms_, cell};
+    FusedStep<T, dimensions, Cell> step{terms_, cell};
     step.terms.written = offset(written);
     step.terms.turn = puts ? turn_++ : turn_;
     step.terms.waits = waits;
     step.terms.puts = puts;
-    const FusedTiles tiles(terms_.inner, terms_.dimensions, threads, fused_rows<Cell>());
+    const FusedTiles tiles(terms_.inner, dimensions, threads, fused_rows<Cell>());
     const unsigned blocks =
         terms_.edge_blocks + static_cast<unsigned>(std::clamp<std::int64_t>(tiles.tiles, 1, most_blocks));
 #if defined(__CUDACC__)

@@ -32,7 +32,7 @@ struct FusedSide {
 };
 
 struct FusedTerms {
-  int dimensions = 0, parts = 0, sides = 0, far_sides = 0;
+  int parts = 0, sides = 0, far_sides = 0;
   std::int64_t count[most_dimensions] = {}, stride[most_dimensions] = {}, cells = 0;
   int components = 1;  // of a cell: together, or planar: each in an array of all cells
   bool planar = false;
@@ -77,7 +77,7 @@ struct FusedTiles {
 
 // cell(at) computes the cell with this number in the written array, ghosts included; cell.steady(at) is the same where
 // nothing that it reads is written meanwhile. T: a number of a cell.
-template <typename T, typename Cell>
+template <typename T, int dimensions, typename Cell>
 struct FusedStep {
   FusedTerms terms;
   Cell cell;
@@ -127,8 +127,9 @@ struct FusedStep {
   template <typename Gpu>
   APPS_CALLABLE void edge_cell(const waywiser::one_sided::OneSided<Gpu>& ranks, const FusedBox& box,
                                std::uint32_t k) const {
-    std::int64_t place[most_dimensions] = {}, at = 0;
-    for (int i = terms.dimensions; i-- > 0; k /= box.count[i]) {
+    std::int64_t place[dimensions] = {}, at = 0;
+    WAYWISER_UNROLL
+    for (int i = dimensions; i-- > 0; k /= box.count[i]) {
       place[i] = box.first[i] + k % box.count[i];
       at += (place[i] + 1) * terms.stride[i];
     }
@@ -137,14 +138,15 @@ struct FusedStep {
   }
   // What was computed to the ghosts of each side, from this one on, at which the cell lies.
   template <typename Gpu>
-  APPS_CALLABLE void give(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[most_dimensions],
+  APPS_CALLABLE void give(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[dimensions],
                           std::int64_t at, int first_side) const {
     const T* field = ranks.template at<T>(terms.written);
     for (int i = first_side; i < terms.sides; ++i) {
       const FusedSide& side = terms.side[i];
       std::int64_t there = side.first;
       bool on_side = true;
-      for (int j = 0; j < terms.dimensions; ++j) {
+      WAYWISER_UNROLL
+      for (int j = 0; j < dimensions; ++j) {
         if (side.direction[j] == 0)
           there += (place[j] + 1) * side.stride[j];
         else
@@ -165,11 +167,11 @@ struct FusedStep {
                             std::uint32_t blocks) const {
     const FusedBox& box = terms.inner;
     if (box.cells == 0) return;
-    const FusedTiles tiles(box, terms.dimensions, ranks.gpu().threads(), rows_at_once);
+    const FusedTiles tiles(box, dimensions, ranks.gpu().threads(), rows_at_once);
     ranks.gpu().each_thread([&](unsigned thread) {
       for (std::uint32_t tile = block; tile < tiles.tiles; tile += blocks) {
         const std::uint32_t column = tile % tiles.across * tiles.wide + thread % tiles.wide;
-        if (column < box.count[terms.dimensions - 1])
+        if (column < box.count[dimensions - 1])
           rows(ranks, tile / tiles.across * tiles.high + thread / tiles.wide, column, tiles.groups_of_plane);
       }
     });
@@ -179,10 +181,11 @@ struct FusedStep {
   APPS_CALLABLE void rows(const waywiser::one_sided::OneSided<Gpu>& ranks, std::uint32_t group, std::uint32_t column,
                           std::uint32_t groups_of_plane) const {
     const FusedBox& box = terms.inner;
-    const int last = terms.dimensions - 1, before = last - 1;
-    std::int64_t place[most_dimensions] = {}, at = 0;
+    constexpr int last = dimensions - 1, before = last - 1;
+    std::int64_t place[dimensions] = {}, at = 0;
     std::uint32_t plane = group / groups_of_plane;
     const std::uint32_t row = (group - plane * groups_of_plane) * rows_at_once;
+    WAYWISER_UNROLL
     for (int i = before; i-- > 0; plane /= box.count[i]) {
       if (i == 0 && plane >= box.count[0]) return;  // behind the last plane
       place[i] = box.first[i] + plane % box.count[i];
@@ -213,8 +216,8 @@ struct ComputesNothing {
 
 #if defined(__CUDACC__)
 template <typename Step>
-__global__ void fused_kernel(const __grid_constant__ waywiser::one_sided::HeapTerms terms,
-                             const __grid_constant__ Step step) {
+__global__ void __launch_bounds__(fused_threads)
+    fused_kernel(const __grid_constant__ waywiser::one_sided::HeapTerms terms, const __grid_constant__ Step step) {
   waywiser::one_sided::CudaHeapBlock block;
   step(waywiser::one_sided::OneSided<waywiser::one_sided::CudaHeapBlock>(block, terms));
 }

@@ -28,7 +28,11 @@ extern "C" __global__ void __launch_bounds__(512)
 extern "C" __global__ void __launch_bounds__(512)
     waywiser_get(char* data, const char* there, std::size_t bytes, std::uint64_t calls) {
   const std::size_t begin = part(bytes, blockIdx.x), count = part(bytes, blockIdx.x + 1) - begin;
-  for (std::uint64_t i = 0; i < calls; ++i) nvshmemx_getmem_block(data + begin, there + begin, count, 1);
+  for (std::uint64_t i = 0; i < calls; ++i) {
+    nvshmemx_getmem_block(data + begin, there + begin, count, 1);
+    if (threadIdx.x == 0) nvshmem_quiet();  // the next one must not find old values in a cache
+    __syncthreads();
+  }
 }
 
 // By one thread of PE 0 and of PE 1; numbers go on from kernel to kernel.

@@ -50,7 +50,8 @@ Protocols only_protocol(std::string_view way) {
   if (way == "LL128") return {0, most_in_flags, never};
   if (way == "stores") return {0, 0, never};
   if (way == "bulk") return {0, 0, 0};
-  throw Error(ErrorKind::invalid_input, "messages of a heap go by LL, LL128, stores or bulk, not by " + quoted(way, 40));
+  throw Error(ErrorKind::invalid_input,
+              "messages of a heap go by LL, LL128, stores or bulk, not by " + quoted(way, 40));
 }
 
 }  // namespace waywiser

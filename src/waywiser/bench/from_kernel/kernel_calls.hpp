@@ -17,7 +17,7 @@ struct KernelCalls {
   TeamTerms team;             // all ranks
   std::byte* data = nullptr;  // what rank 0 puts, or gets
   std::uint64_t bytes = 0;
-  Inbox inbox;  // of messages
+  Inbox inbox;                         // of messages
   std::uint64_t first = 1, calls = 1;  // numbers of signals; they go on from kernel to kernel
 };
 
@@ -69,13 +69,13 @@ WAYWISER_DEVICE void make_kernel_calls(Gpu& gpu, const KernelCalls& task) {
   };
   const std::uint64_t begin = part(gpu.block()), count = part(gpu.block() + 1) - begin;
   auto* there = ranks.template at<std::byte>(KernelCalls::data_at) + begin;
-  for (std::uint64_t i = 0; i < task.calls; ++i)
-    if (task.kind == Kind::get) {
+  for (std::uint64_t i = 0; i < task.calls; ++i) {
+    if (task.kind == Kind::get)
       ranks.template get<Scope::block>(task.data + begin, there, count, 1);
-    } else {
+    else
       ranks.template put<Scope::block>(there, task.data + begin, count, 1);
-      ranks.template quiet<Scope::block>();
-    }
+    ranks.template quiet<Scope::block>();  // a put is complete, and the next get finds no old values in a cache
+  }
 }
 
 // So many blocks share the link best, and fewer where each has little: docs/lab/gpu-one-sided.md.

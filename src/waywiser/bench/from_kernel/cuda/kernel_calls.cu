@@ -20,8 +20,8 @@ std::function<void(void*)> cuda_launcher(const KernelCalls& task) {
   return [=](void* stream) {
     const bool moves = task.kind == KernelCalls::Kind::put || task.kind == KernelCalls::Kind::get;
     const bool has_threads = moves || task.kind == KernelCalls::Kind::message;
-    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, has_threads ? most_threads : 32, false,
-                  stream, "launch of timed calls", task);
+    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, has_threads ? most_threads : 32,
+                  false, stream, "launch of timed calls", task);
   };
 }
 
