@@ -30,7 +30,7 @@ TEST(HeapDeviceCalls, AreAsPlainArraysSay) {
 TEST(HeapDeviceCalls, MessagesGoByEveryProtocol) {
   EXPECT_EQ(
       problems_of(3, [](Group& group,
-                        Place place) { run_body(group, place, "messages", 100, 20, launch_on_host<MessageCalls>); }),
+                        Place place) { run_body(group, place, "messages", 90, 20, launch_on_host<MessageCalls>); }),
       "");
 }
 

@@ -2,8 +2,8 @@
 
 #include "waywiser/transport/defaults.hpp"
 
-// The choices without a plan for messages that kernels put on a heap, beside those of policy/defaults.hpp. Bulk asynchronous copies
-// are used only where they were measured.
+// The choices without a plan for messages that kernels put on a heap, beside those of policy/defaults.hpp. Bulk
+// asynchronous copies are used only where they were measured.
 namespace waywiser::defaults {
 
 inline constexpr Default heap_packets_beside_lines{"messages of a heap by LL where LL128 is available", 4 * kib,
