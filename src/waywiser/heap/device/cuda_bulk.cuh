@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/heap/device/bulk_copy.hpp"
+#include "waywiser/heap/device/terms.hpp"
 
 namespace waywiser::one_sided {
 

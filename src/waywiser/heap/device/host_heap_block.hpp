@@ -4,7 +4,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "waywiser/heap/device/bulk_copy.hpp"
 #include "waywiser/heap/device/terms.hpp"
 #include "waywiser/kernels/block/host_block.hpp"
 #include "waywiser/kernels/copy_body.hpp"

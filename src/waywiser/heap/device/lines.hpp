@@ -19,7 +19,7 @@ inline constexpr unsigned line_batch = 4;
 template <unsigned batch, bool exact, Scope scope, typename Gpu>
 class LinesOf {
  public:
-  WAYWISER_DEVICE LinesOf(const Transfers<Gpu>& ranks, std::uint64_t bytes, std::uint64_t number)
+  WAYWISER_DEVICE LinesOf(const ReachedHeap<Gpu>& ranks, std::uint64_t bytes, std::uint64_t number)
       : ranks_(ranks),
         gpu_(ranks.gpu()),
         bytes_(bytes),
@@ -97,7 +97,7 @@ class LinesOf {
     ranks_.stop_late(&end->high, Comparison::eq, number_, gpu_.read(&end->high), from);
   }
 
-  const Transfers<Gpu>& ranks_;
+  const ReachedHeap<Gpu>& ranks_;
   Gpu& gpu_;
   const std::uint64_t bytes_, number_, slots_;
 };
@@ -107,16 +107,30 @@ WAYWISER_DEVICE inline bool is_exact(const void* data, std::uint64_t bytes) {
   return (reinterpret_cast<std::uintptr_t>(data) | bytes) % sizeof(Vector16) == 0;
 }
 
-// f(lines) with what fits these data: few bytes take the shortest way.
-template <Scope scope, typename Gpu, typename Function>
-WAYWISER_DEVICE void with_lines(const Transfers<Gpu>& ranks, const void* data, std::uint64_t bytes,
-                                std::uint64_t number, Function f) {
-  if (!is_exact(data, bytes))
-    f(LinesOf<1, false, scope, Gpu>(ranks, bytes, number));
-  else if (line_bytes_of(bytes) / sizeof(block::Ll128Slot) <= ranks.gpu().count_of(scope))
-    f(LinesOf<1, true, scope, Gpu>(ranks, bytes, number));
+// Whether each thread has one slot or none, of a whole word: the quick way, beside which the others are kept apart.
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE bool is_slot_each(const Gpu& gpu, const void* data, std::uint64_t bytes) {
+  return is_exact(data, bytes) && line_bytes_of(bytes) / sizeof(block::Ll128Slot) <= gpu.count_of(scope);
+}
+
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void put_many_lines(Gpu& gpu, const HeapTerms& terms, block::Ll128Slot* to,
+                                                   const std::byte* source, std::uint64_t bytes, std::uint64_t number) {
+  const ReachedHeap<Gpu> ranks(gpu, terms);
+  if (is_exact(source, bytes))
+    LinesOf<line_batch, true, scope, Gpu>(ranks, bytes, number).put(to, source);
   else
-    f(LinesOf<line_batch, true, scope, Gpu>(ranks, bytes, number));
+    LinesOf<1, false, scope, Gpu>(ranks, bytes, number).put(to, source);
+}
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void wait_many_lines(Gpu& gpu, const HeapTerms& terms, std::byte* destination,
+                                                    const block::Ll128Slot* lines, std::uint64_t bytes,
+                                                    std::uint64_t number, int from) {
+  const ReachedHeap<Gpu> ranks(gpu, terms);
+  if (is_exact(destination, bytes))
+    LinesOf<line_batch, true, scope, Gpu>(ranks, bytes, number).wait(destination, lines, from);
+  else
+    LinesOf<1, false, scope, Gpu>(ranks, bytes, number).wait(destination, lines, from);
 }
 
 // A put by the LL128 protocol, for more bytes than packets are good for: 120 bytes travel with the number of the put in
@@ -129,9 +143,12 @@ WAYWISER_DEVICE void put_lines(const Transfers<Gpu>& ranks, block::Ll128Slot* li
   static_assert(scope != Scope::thread, "a warp stores a line");
   const std::uint64_t bytes = count * sizeof(T);
   block::Ll128Slot* to = ranks.place(lines, line_bytes_of(bytes) / sizeof(block::Ll128Slot), rank);
+  const auto* data = reinterpret_cast<const std::byte*>(source);
   ranks.gpu().join(scope);
-  with_lines<scope>(ranks, source, bytes, number,
-                    [&](const auto& all) { all.put(to, reinterpret_cast<const std::byte*>(source)); });
+  if (is_slot_each<scope>(ranks.gpu(), source, bytes))
+    LinesOf<1, true, scope, Gpu>(ranks, bytes, number).put(to, data);
+  else
+    put_many_lines<scope>(ranks.gpu(), ranks.terms(), to, data, bytes, number);
   ranks.gpu().join(scope);
 }
 
@@ -141,9 +158,12 @@ WAYWISER_DEVICE void wait_lines(const Transfers<Gpu>& ranks, T* destination, con
                                 std::uint64_t count, std::uint64_t number, int from = any_rank) {
   static_assert(scope != Scope::thread, "a warp stores a line");
   const std::uint64_t bytes = count * sizeof(T);
+  auto* data = reinterpret_cast<std::byte*>(destination);
   ranks.gpu().join(scope);
-  with_lines<scope>(ranks, destination, bytes, number,
-                    [&](const auto& all) { all.wait(reinterpret_cast<std::byte*>(destination), lines, from); });
+  if (is_slot_each<scope>(ranks.gpu(), destination, bytes))
+    LinesOf<1, true, scope, Gpu>(ranks, bytes, number).wait(data, lines, from);
+  else
+    wait_many_lines<scope>(ranks.gpu(), ranks.terms(), data, lines, bytes, number, from);
   ranks.gpu().join(scope);
 }
 

@@ -42,6 +42,13 @@ struct Inbox {
   std::uint64_t offset = 0, most = 0;
 };
 
+// A bulk copy has so many pieces under way, each in a stage of the memory between; the stages' barriers come first.
+inline constexpr unsigned bulk_stages = 4, bulk_barriers = 128, least_staging = bulk_barriers + bulk_stages * 128;
+
+WAYWISER_DEVICE constexpr unsigned bulk_piece_of(unsigned staging) {
+  return staging < least_staging ? 0 : (staging - bulk_barriers) / bulk_stages / 128 * 128;
+}
+
 // Why a kernel has stopped.
 enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank, proxy_late, stopped, too_long };
 
