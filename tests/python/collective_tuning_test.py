@@ -104,6 +104,17 @@ def test_explain_shows_what_prepared_exchanges_were_timed_by(
     assert "direct (piece=64K)" in told
 
 
+def test_explain_shows_what_messages_of_kernels_were_timed_by(
+    team: MadeUpTeam, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path) / "profile.json"
+    timed = ways.measured(ways.Ranks(2, "gpu", "cuda", ("put_message",)), tmp_path, 60.0, lambda *told: None)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"unavailable": [], "collectives": timed}))
+    assert run(["explain", "put_message", "gpu", "4K", "--output", str(file.parent)]) == 0
+    told = capsys.readouterr().out
+    assert "* LL " in told and "stores" in told and "bulk" in told
+
+
 def test_virtual_gpus_time_messages_and_prepared_exchanges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ways, "_VIRTUAL_SIZES", (8,))
     monkeypatch.setattr(ways, "_ROUNDS", 2)

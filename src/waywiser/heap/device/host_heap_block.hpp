@@ -27,7 +27,7 @@ class HostBulk {
   void end() const {}
 
  private:
-  std::byte* at(unsigned stage) const { return memory_ + bulk_barriers + stage * piece_; }
+  std::byte* at(unsigned stage) const { return memory_ + bulk_barriers + std::size_t{stage} * piece_; }
 
   std::byte* memory_ = nullptr;
   unsigned piece_ = 0;  // bytes of a stage; 0: there is no memory between
