@@ -98,9 +98,8 @@ class NvshmemKernels:
 
         def messages(calls: int) -> bool:
             begin = self._count(2, calls)
-            self._launch(
-                "put_message", 1, _MOST_THREADS, take.pointer, give.pointer, bytes_, self._word(2), begin, calls
-            )
+            threads = max(_FEW_THREADS, min(_MOST_THREADS, (request.bytes // 8 + 31) // 32 * 32))
+            self._launch("put_message", 1, threads, take.pointer, give.pointer, bytes_, self._word(2), begin, calls)
             return False
 
         def signals(calls: int) -> bool:
