@@ -13,7 +13,7 @@
 namespace apps {
 
 // Two arrays of cells in a heap, of which steps read one and write the other in turn.
-template <typename T>
+template <typename T, int dimensions>
 class FusedField {
  public:
   // Collective. Throws unavailable at all ranks where stores do not reach a rank.
@@ -26,43 +26,30 @@ class FusedField {
     terms_.planar = planar;
     terms_.cells = cells_of(grid, group.rank());
     for (int rank = 0; rank < group.size(); ++rank) static_cast<void>(heap_.peer(rank));
-    const auto dimensions = static_cast<int>(grid.shape.size());
     const waywiser::GridBox& box = grid.boxes[static_cast<std::size_t>(group.rank())];
-    terms_.dimensions = dimensions;
     std::ranges::copy(box.count, terms_.count);
     std::ranges::copy(strides_of(grid, group.rank()), terms_.stride);
-    const CellParts parts = inner_and_outer(box.count);
+    const CellParts parts = beside_others(grid, group.rank());
     terms_.inner = fused_box(parts.inner);
-    std::int64_t edge_cells = 0;
-    for (const CellBox& each : parts.outer) {
-      terms_.outer[terms_.parts] = fused_box(each);
-      edge_cells = std::max(edge_cells, terms_.outer[terms_.parts++].cells);
-    }
+    for (const CellBox& each : parts.outer) terms_.outer[terms_.parts++] = fused_box(each);
     int directions = 1;
     for (int i = 0; i < dimensions; ++i) directions *= 3;
-    for (int code = 0; code < directions; ++code) {
-      const FusedSide side = side_of(grid, group.rank(), code, directions);
-      int apart = 0;
-      for (const int each : side.direction) apart += each != 0;
-      if (side.rank < 0 || apart == 0 || (apart > 1 && !corners)) continue;
-      if (terms_.sides == most_sides) refuse("more than " + std::to_string(most_sides) + " neighbours");
-      terms_.side[terms_.sides++] = side;
-    }
-    terms_.edge_blocks = 2;
-    blocks_ = 5;
-#if defined(__CUDACC__)
-    terms_.edge_blocks = static_cast<unsigned>(
-        std::clamp<std::int64_t>((edge_cells + fused_threads - 1) / fused_threads, 1, most_edge_blocks));
-    blocks_ = terms_.edge_blocks + static_cast<unsigned>(std::clamp<std::int64_t>(
-                                       terms_.inner.cells / (fused_threads * fused_rows), 1, most_blocks));
-#endif
+    for (const bool far : {true, false})
+      for (int code = 0; code < directions; ++code) {
+        const FusedSide side = side_of(grid, group.rank(), code, directions);
+        int apart = 0;
+        for (const int each : side.direction) apart += each != 0;
+        if (side.rank < 0 || apart == 0 || (apart > 1 && !corners) || (side.rank != group.rank()) != far) continue;
+        if (terms_.sides == most_sides) refuse("more than " + std::to_string(most_sides) + " neighbours");
+        terms_.side[terms_.sides++] = side;
+        terms_.far_sides += far ? 1 : 0;
+      }
+    terms_.edge_blocks = edge_blocks_of(grid, group.rank());
+    heap_terms_ = heap_terms();
   }
 
   // As kernels of this rank reach them.
-  T* array(int which) const {
-    const auto terms = heap_terms();
-    return reinterpret_cast<T*>(terms.ranks[terms.rank] + offset(which));
-  }
+  T* array(int which) const { return reinterpret_cast<T*>(heap_terms_.ranks[heap_terms_.rank] + offset(which)); }
   // Puts the outermost cells of array 0, which is there, into the neighbours' ghosts. All ranks have ended their steps.
   void begin() { run(0, ComputesNothing{}, false, true); }
   // A step that writes this array.
@@ -90,23 +77,31 @@ class FusedField {
   }
 
  private:
-  static constexpr std::int64_t most_edge_blocks = 64, most_blocks = 4096;
-  static constexpr unsigned threads_of_host = 4;
+#if defined(__CUDACC__)
+  static constexpr unsigned threads = fused_threads;
+  static constexpr std::int64_t most_edge_blocks = 2048, most_blocks = 1 << 16;
+#else
+  static constexpr unsigned threads = 4;  // one host thread runs one block after the other
+  static constexpr std::int64_t most_edge_blocks = 2, most_blocks = 3;
+#endif
 
   template <typename Cell>
   void run(int written, Cell cell, bool waits, bool puts) {
-    FusedStep<T, Cell> step{terms_, cell};
+    FusedStep<T, dimensions, Cell> step{terms_, cell};
     step.terms.written = offset(written);
     step.terms.turn = puts ? turn_++ : turn_;
     step.terms.waits = waits;
     step.terms.puts = puts;
+    const FusedTiles tiles(terms_.inner, dimensions, threads, fused_rows<Cell>());
+    const unsigned blocks =
+        terms_.edge_blocks + static_cast<unsigned>(std::clamp<std::int64_t>(tiles.tiles, 1, most_blocks));
 #if defined(__CUDACC__)
-    fused_kernel<<<blocks_, fused_threads, 0, processor_.native()>>>(heap_terms(), step);
+    fused_kernel<<<blocks, threads, 0, processor_.native()>>>(heap_terms_, step);
     check(cudaGetLastError(), "a fused step");
 #else
-    const auto body = [step, terms = heap_terms(), blocks = blocks_] {
+    const auto body = [step, terms = heap_terms_, blocks] {
       for (unsigned i = 0; i < blocks; ++i) {
-        waywiser::one_sided::HostHeapBlock block(i, blocks, threads_of_host);
+        waywiser::one_sided::HostHeapBlock block(i, blocks, threads);
         step(waywiser::one_sided::OneSided<waywiser::one_sided::HostHeapBlock>(block, terms));
       }
     };
@@ -144,12 +139,35 @@ class FusedField {
     for (int rank = 0; rank < static_cast<int>(grid.boxes.size()); ++rank) most = std::max(most, cells_of(grid, rank));
     return (static_cast<std::uint64_t>(most) * sizeof(T) + 255) / 256 * 256;
   }
+  // The cells beside other ranks, and all others.
+  static CellParts beside_others(const waywiser::HaloGrid& grid, int rank) {
+    const std::vector<std::int64_t>& count = grid.boxes[static_cast<std::size_t>(rank)].count;
+    CellParts parts{{std::vector<std::int64_t>(count.size(), 0), count}, {}};
+    for (std::size_t i = 0; i < count.size(); ++i)
+      for (const bool up : {false, true}) {
+        const int peer = rank_beside(grid, rank, i, up);
+        if (peer < 0 || peer == rank || parts.inner.count[i] == 0) continue;
+        CellBox face = parts.inner;
+        if (up) face.first[i] += face.count[i] - 1;
+        face.count[i] = 1;
+        parts.outer.push_back(face);
+        if (!up) ++parts.inner.first[i];
+        --parts.inner.count[i];
+      }
+    std::erase_if(parts.outer, [](const CellBox& part) { return std::ranges::count(part.count, 0) != 0; });
+    return parts;
+  }
+  static unsigned edge_blocks_of(const waywiser::HaloGrid& grid, int rank) {
+    std::int64_t cells = 0;
+    for (const CellBox& each : beside_others(grid, rank).outer) cells += fused_box(each).cells;
+    return static_cast<unsigned>(std::clamp<std::int64_t>((cells + threads - 1) / threads, 1, most_edge_blocks));
+  }
   static FusedBox fused_box(const CellBox& box) {
     FusedBox made;
     made.cells = 1;
     for (std::size_t i = 0; i < box.count.size(); ++i) {
       made.first[i] = box.first[i];
-      made.count[i] = box.count[i];
+      made.count[i] = static_cast<std::uint32_t>(box.count[i]);
       made.cells *= box.count[i];
     }
     return made;
@@ -170,6 +188,7 @@ class FusedField {
     for (std::size_t i = 0; i < strides.size(); ++i)
       if (side.direction[i] < 0) side.first += (count[i] + 1) * strides[i];
     side.cells = cells_of(grid, side.rank);
+    side.blocks = edge_blocks_of(grid, side.rank);
     side.heard = fused_words * static_cast<std::uint64_t>(code + 1);
     side.told = fused_words * static_cast<std::uint64_t>(directions - code);
     return side;
@@ -179,7 +198,7 @@ class FusedField {
   std::uint64_t bytes_;
   waywiser::Heap heap_;
   FusedTerms terms_;
-  unsigned blocks_ = 1;  // of threads; one host thread runs one after the other: none waits for a later one
+  waywiser::one_sided::HeapTerms heap_terms_;
   std::uint64_t turn_ = 0;
 };
 

@@ -12,13 +12,15 @@
 
 // Steps on a grid in which one kernel does all: it waits for the neighbours' cells, computes, puts its own outermost
 // cells into the neighbours' ghosts and signals. No host takes part between two steps. The ghosts are one cell wide.
-// Blocks at the edges wait and put; the other blocks compute the cells inside meanwhile.
+// The first blocks take the cells beside other ranks: they wait and put. The other blocks compute meanwhile. None waits
+// for a block of the same kernel, so there may be any number of them.
 namespace apps {
 
 constexpr int most_dimensions = 4, most_sides = 8;
 
 struct FusedBox {
-  std::int64_t first[most_dimensions] = {}, count[most_dimensions] = {}, cells = 0;
+  std::int64_t first[most_dimensions] = {}, cells = 0;
+  std::uint32_t count[most_dimensions] = {};
 };
 
 // A neighbour in a direction, -1, 0 or 1 in each dimension, and where it has the ghosts of the cells on this side.
@@ -26,29 +28,56 @@ struct FusedSide {
   int rank = -1, direction[most_dimensions] = {};
   std::int64_t first = 0, stride[most_dimensions] = {}, cells = 0;
   std::uint64_t heard = 0, told = 0;  // offsets: of the word that tells of its cells, and of that which it waits for
+  std::uint64_t blocks = 1;           // of it that tell
 };
 
 struct FusedTerms {
-  int dimensions = 0, parts = 0, sides = 0;
+  int parts = 0, sides = 0, far_sides = 0;
   std::int64_t count[most_dimensions] = {}, stride[most_dimensions] = {}, cells = 0;
   int components = 1;  // of a cell: together, or planar: each in an array of all cells
   bool planar = false;
-  FusedBox inner, outer[2 * most_dimensions];  // outer: with the cells at the edges, each once
-  FusedSide side[most_sides];
-  std::uint64_t written = 0;  // the offset of the array that a step writes
-  std::uint64_t turn = 0;     // signals count turns
+  FusedBox inner, outer[2 * most_dimensions];  // outer: with the cells beside other ranks, each once
+  FusedSide side[most_sides];                  // those of other ranks first, then of this one, which needs no signals
+  std::uint64_t written = 0;                   // the offset of the array that a step writes
+  std::uint64_t turn = 0;                      // signals count turns
   unsigned edge_blocks = 1;
   bool waits = false;  // for the ghosts of the turn before
   bool puts = false;   // ends a turn
 };
 
-constexpr std::uint64_t fused_counter = 0, fused_words = 64, fused_arrays = 8192;  // offsets in the heap
+constexpr std::uint64_t fused_words = 64, fused_arrays = 8192;  // offsets in the heap
 constexpr unsigned fused_threads = 256;
-constexpr int fused_rows = 4;  // that a thread takes together
+
+// How many rows a thread takes together.
+template <typename Cell>
+constexpr int fused_rows() {
+  if constexpr (requires { Cell::rows_at_once; })
+    return Cell::rows_at_once;
+  else
+    return 1;
+}
+
+// How the cells inside are cut: threads stand side by side along the last dimension, as many as there are columns up to
+// 64, and in rows of the dimension before it.
+struct FusedTiles {
+  std::uint32_t wide, high, across, groups_of_plane, tiles = 0;
+
+  APPS_CALLABLE FusedTiles(const FusedBox& box, int dimensions, std::uint32_t threads, std::uint32_t rows_at_once) {
+    const std::uint32_t columns = box.count[dimensions - 1], rows = box.count[dimensions - 2];
+    wide = columns > 32 ? 64 : 32;
+    if (wide > threads) wide = threads;
+    high = threads / wide;
+    across = (columns + wide - 1) / wide;
+    groups_of_plane = (rows + rows_at_once - 1) / rows_at_once;
+    std::uint32_t planes = box.cells == 0 ? 0 : 1;
+    for (int i = 0; i + 2 < dimensions; ++i) planes *= box.count[i];
+    tiles = across * ((planes * groups_of_plane + high - 1) / high);
+  }
+};
 
 // cell(at) computes the cell with this number in the written array, ghosts included; cell.steady(at) is the same where
 // nothing that it reads is written meanwhile. T: a number of a cell.
-template <typename T, typename Cell>
+template <typename T, int dimensions, typename Cell>
 struct FusedStep {
   FusedTerms terms;
   Cell cell;
@@ -63,88 +92,119 @@ struct FusedStep {
   }
 
  private:
+  static constexpr std::uint32_t rows_at_once = fused_rows<Cell>();
+
   template <typename Gpu>
   APPS_CALLABLE void edges(const waywiser::one_sided::OneSided<Gpu>& ranks, unsigned block) const {
     using namespace waywiser::one_sided;
+    const Gpu& gpu = ranks.gpu();
+    const auto each_far_side = [&](const auto& f) {
+      for (unsigned i = gpu.index_in(Scope::block); i < static_cast<unsigned>(terms.far_sides);
+           i += gpu.count_of(Scope::block))
+        f(terms.side[i]);
+    };
     if (terms.waits)
-      for (int i = 0; i < terms.sides; ++i)
-        ranks.template wait_until<Scope::block>(ranks.template at<std::uint64_t>(terms.side[i].heard),
-                                                waywiser::one_sided::Comparison::ge, terms.turn, terms.side[i].rank);
-    const std::int64_t threads = ranks.gpu().threads(), step = threads * terms.edge_blocks;
-    ranks.gpu().each_thread([&](unsigned thread) {
-      for (int part = 0; part < terms.parts; ++part)
-        for (std::int64_t k = block * threads + thread; k < terms.outer[part].cells; k += step)
-          edge_cell(ranks, terms.outer[part], k);
+      each_far_side([&](const FusedSide& side) {
+        ranks.wait_until(ranks.template at<std::uint64_t>(side.heard), waywiser::one_sided::Comparison::ge,
+                         terms.turn * side.blocks, side.rank);
+      });
+    gpu.join(Scope::block);
+    const std::int64_t threads = gpu.threads(), step = threads * terms.edge_blocks;
+    gpu.each_thread([&](unsigned thread) {
+      std::int64_t before = 0, k = block * threads + thread;
+      for (int part = 0; part < terms.parts; before += terms.outer[part++].cells)
+        for (; k - before < terms.outer[part].cells; k += step)
+          edge_cell(ranks, terms.outer[part], static_cast<std::uint32_t>(k - before));
     });
     if (!terms.puts) return;
-    ranks.template fence<Scope::block>();
-    if (ranks.gpu().index_in(Scope::block) != 0) return;
-    const std::uint64_t all = (terms.turn + 1) * terms.edge_blocks;
-    if (ranks.atomic_fetch_add(ranks.template at<std::uint64_t>(fused_counter), 1, ranks.rank()) + 1 != all) return;
-    ranks.fence();  // the last block tells the neighbours of all blocks
-    for (int i = 0; i < terms.sides; ++i)
-      ranks.signal_set(ranks.template at<std::uint64_t>(terms.side[i].told), terms.turn + 1, terms.side[i].rank);
+    gpu.join(Scope::block);
+    auto* nothing = ranks.template at<std::byte>(0);
+    each_far_side([&](const FusedSide& side) {  // behind all that this block has put
+      ranks.put_with_signal(nothing, nothing, 0, ranks.template at<std::uint64_t>(side.told), 1, SignalOp::add,
+                            side.rank);
+    });
   }
   template <typename Gpu>
   APPS_CALLABLE void edge_cell(const waywiser::one_sided::OneSided<Gpu>& ranks, const FusedBox& box,
-                               std::int64_t k) const {
-    std::int64_t place[most_dimensions] = {}, at = 0;
-    for (int i = terms.dimensions; i-- > 0; k /= box.count[i]) {
+                               std::uint32_t k) const {
+    std::int64_t place[dimensions] = {}, at = 0;
+    WAYWISER_UNROLL
+    for (int i = dimensions; i-- > 0; k /= box.count[i]) {
       place[i] = box.first[i] + k % box.count[i];
       at += (place[i] + 1) * terms.stride[i];
     }
     cell(at);
-    if (!terms.puts) return;
-    T* field = ranks.template at<T>(terms.written);
-    for (int i = 0; i < terms.sides; ++i) {
+    if (terms.puts) give(ranks, place, at, 0);
+  }
+  // What was computed to the ghosts of each side, from this one on, at which the cell lies.
+  template <typename Gpu>
+  APPS_CALLABLE void give(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[dimensions],
+                          std::int64_t at, int first_side) const {
+    const T* field = ranks.template at<T>(terms.written);
+    for (int i = first_side; i < terms.sides; ++i) {
       const FusedSide& side = terms.side[i];
       std::int64_t there = side.first;
       bool on_side = true;
-      for (int j = 0; j < terms.dimensions; ++j) {
+      WAYWISER_UNROLL
+      for (int j = 0; j < dimensions; ++j) {
         if (side.direction[j] == 0)
           there += (place[j] + 1) * side.stride[j];
         else
           on_side = on_side && place[j] == (side.direction[j] < 0 ? 0 : terms.count[j] - 1);
       }
       if (!on_side) continue;
+      T* to = ranks.pointer(ranks.template at<T>(terms.written), side.rank);
       if (terms.planar)
         for (int each = 0; each < terms.components; ++each)
-          ranks.put(field + each * side.cells + there, field + each * terms.cells + at, 1, side.rank);
+          to[each * side.cells + there] = field[each * terms.cells + at];
       else
-        ranks.put(field + there * terms.components, field + at * terms.components,
-                  static_cast<std::uint64_t>(terms.components), side.rank);
+        for (int each = 0; each < terms.components; ++each)
+          to[there * terms.components + each] = field[at * terms.components + each];
     }
   }
-  // Threads stand side by side along the last dimension, so that they read neighbouring cells.
   template <typename Gpu>
-  APPS_CALLABLE void inside(const waywiser::one_sided::OneSided<Gpu>& ranks, std::int64_t block,
-                            std::int64_t blocks) const {
+  APPS_CALLABLE void inside(const waywiser::one_sided::OneSided<Gpu>& ranks, std::uint32_t block,
+                            std::uint32_t blocks) const {
     const FusedBox& box = terms.inner;
     if (box.cells == 0) return;
-    const int last = terms.dimensions - 1;
-    const std::int64_t columns = box.count[last], rows = box.cells / columns, threads = ranks.gpu().threads();
-    const std::int64_t across = (columns + threads - 1) / threads,
-                       tiles = across * ((rows + fused_rows - 1) / fused_rows);
+    const FusedTiles tiles(box, dimensions, ranks.gpu().threads(), rows_at_once);
     ranks.gpu().each_thread([&](unsigned thread) {
-      for (std::int64_t tile = block; tile < tiles; tile += blocks) {
-        const std::int64_t column = tile % across * threads + thread, row = tile / across * fused_rows;
-        if (column >= columns) continue;
-        std::int64_t at[fused_rows];
-        for (int i = 0; i < fused_rows; ++i) at[i] = row_start(box, row + i < rows ? row + i : rows - 1) + column;
-        if (row + fused_rows <= rows) {
-          WAYWISER_UNROLL
-          for (int i = 0; i < fused_rows; ++i) cell.steady(at[i]);
-        } else {
-          for (int i = 0; row + i < rows; ++i) cell.steady(at[i]);
-        }
+      for (std::uint32_t tile = block; tile < tiles.tiles; tile += blocks) {
+        const std::uint32_t column = tile % tiles.across * tiles.wide + thread % tiles.wide;
+        if (column < box.count[dimensions - 1])
+          rows(ranks, tile / tiles.across * tiles.high + thread / tiles.wide, column, tiles.groups_of_plane);
       }
     });
   }
-  APPS_CALLABLE std::int64_t row_start(const FusedBox& box, std::int64_t row) const {
-    const int last = terms.dimensions - 1;
-    std::int64_t at = (box.first[last] + 1) * terms.stride[last];
-    for (int i = last; i-- > 0; row /= box.count[i]) at += (box.first[i] + row % box.count[i] + 1) * terms.stride[i];
-    return at;
+  // A column of a group of rows.
+  template <typename Gpu>
+  APPS_CALLABLE void rows(const waywiser::one_sided::OneSided<Gpu>& ranks, std::uint32_t group, std::uint32_t column,
+                          std::uint32_t groups_of_plane) const {
+    const FusedBox& box = terms.inner;
+    constexpr int last = dimensions - 1, before = last - 1;
+    std::int64_t place[dimensions] = {}, at = 0;
+    std::uint32_t plane = group / groups_of_plane;
+    const std::uint32_t row = (group - plane * groups_of_plane) * rows_at_once;
+    WAYWISER_UNROLL
+    for (int i = before; i-- > 0; plane /= box.count[i]) {
+      if (i == 0 && plane >= box.count[0]) return;  // behind the last plane
+      place[i] = box.first[i] + plane % box.count[i];
+      at += (place[i] + 1) * terms.stride[i];
+    }
+    if (before == 0 && plane > 0) return;
+    place[before] = box.first[before] + row;
+    place[last] = box.first[last] + column;
+    at += (place[before] + 1) * terms.stride[before] + (place[last] + 1) * terms.stride[last];
+    const std::uint32_t left = box.count[before] - row;
+    if (left >= rows_at_once) {
+      WAYWISER_UNROLL
+      for (std::uint32_t i = 0; i < rows_at_once; ++i) cell.steady(at + i * terms.stride[before]);
+    } else {
+      for (std::uint32_t i = 0; i < left; ++i) cell.steady(at + i * terms.stride[before]);
+    }
+    if (!terms.puts || terms.sides == terms.far_sides) return;
+    for (std::uint32_t i = 0; i < rows_at_once && i < left; ++i, ++place[before])
+      give(ranks, place, at + i * terms.stride[before], terms.far_sides);
   }
 };
 
@@ -156,8 +216,8 @@ struct ComputesNothing {
 
 #if defined(__CUDACC__)
 template <typename Step>
-__global__ void fused_kernel(const __grid_constant__ waywiser::one_sided::HeapTerms terms,
-                             const __grid_constant__ Step step) {
+__global__ void __launch_bounds__(fused_threads)
+    fused_kernel(const __grid_constant__ waywiser::one_sided::HeapTerms terms, const __grid_constant__ Step step) {
   waywiser::one_sided::CudaHeapBlock block;
   step(waywiser::one_sided::OneSided<waywiser::one_sided::CudaHeapBlock>(block, terms));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [halo] [halo_shared] [interop] [offload] [proof]
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [fused] [halo] [halo_shared] [interop] [offload] [proof]
 # [soak]
 # (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
@@ -118,12 +118,33 @@ one_sided() {
   if [ -x .venv/bin/waywiser ]; then
     .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py tests/python/heap_test.py tests/python/languages_test.py ||
       status=1
-    .venv/bin/waywiser bench put get signal atomics barrier --from kernel --sizes 8,8K,1M,64M || status=1
+    .venv/bin/waywiser bench put get put_message signal atomics barrier --from kernel --sizes 8,8K,64K,1M,64M --budget 30 \
+      --against nvshmem || status=1
   fi
   "$build/benchmarks/one_sided_benchmark" >"$work/one_sided_benchmark.json" || status=1
   if [ -x "$build/apps/moe_dispatch_cuda" ]; then
     ranks 2 moe_dispatch_cuda --format json || status=1
+    for blocks in 16 64 128; do
+      ranks 2 moe_dispatch_cuda --way one_sided --blocks $blocks --format json || status=1
+    done
   fi
+  return $status
+}
+
+# Steps that are one kernel, beside the other ways; also of few cells a GPU.
+fused() {
+  local status=0 json=(--fused yes --format json --rounds 3)
+  find_libraries
+  ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 "${json[@]}" || status=1
+  ranks 2 jacobi_cuda --size 512x512 --steps 1000 "${json[@]}" || status=1
+  ranks 2 jacobi_cuda --size 16384x16384 --steps 100 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 --steps 20 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 16x16x16x32 --type float32 --steps 100 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 8x8x8x16 --type float32 --steps 200 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 16x16x16x32 --type float64 --steps 100 "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_cuda --size 256 "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_cuda --size 64 "${json[@]}" || status=1
+  ranks 2 convolution_cuda "${json[@]}" || status=1
   return $status
 }
 
@@ -308,7 +329,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group of_two one_sided ranks halo halo_shared interop driver_program offload proof
+export -f save build_programs find_libraries tests tune peers group of_two one_sided fused ranks halo halo_shared interop driver_program offload proof
 one_sided_examples=' 11_one_sided_cuda 12_languages_cuda ring_shift ping_pong stencil'
 export work build out one_sided_examples
 
@@ -336,6 +357,10 @@ for name in $stages; do
         stage one_sided_build 400 bash -c "build_programs waywiser_tests ${one_sided_examples// / example_} one_sided_benchmark moe_dispatch_cuda"
       stage one_sided 300 bash -c one_sided
       for file in one_sided_benchmark.json halo.jsonl; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
+    fused)
+      stage fused-build 300 bash -c "build_programs jacobi_cuda wilson_dslash_cuda conjugate_gradient_cuda convolution_cuda" &&
+        stage fused 400 bash -c fused
+      [ ! -f "$work/halo.jsonl" ] || cp "$work/halo.jsonl" "$out/fused.jsonl" ;;
     halo)
       stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
       for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
@@ -352,7 +377,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, halo, halo_shared, interop, offload, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, fused, halo, halo_shared, interop, offload, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

@@ -144,7 +144,7 @@ class OptimisedGradient : public ConjugateGradient {
   CellParts parts_;
   Array<double> w_;
   Exchange exchange_r_;
-  std::optional<FusedField<double>> fused_;  // of r, once it is in use
+  std::optional<FusedField<double, 3>> fused_;  // of r, once it is in use
   bool is_fused_ = false;
   double alpha_ = 0, beta_ = 0;
 };

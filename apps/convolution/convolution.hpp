@@ -195,7 +195,7 @@ class Convolution {
  private:
   float* input() { return is_fused_ ? of_step(*fused_input_) : input_.data(); }
   float* output_gradient() { return is_fused_ ? of_step(*fused_gradient_) : output_gradient_.data(); }
-  float* of_step(const FusedField<float>& field) const {
+  float* of_step(const FusedField<float, 3>& field) const {
     return field.array(static_cast<int>(step_ % 2)) + pixels_.plane();
   }
   // Planes are a dimension that is not cut.
@@ -228,7 +228,7 @@ class Convolution {
   Array<float> input_, output_, output_gradient_, input_gradient_, weights_, turned_, row_gradients_;
   Array<double> weight_gradient_;
   Exchange exchange_input_, exchange_gradient_;
-  std::optional<FusedField<float>> fused_input_, fused_gradient_;  // once they are in use
+  std::optional<FusedField<float, 3>> fused_input_, fused_gradient_;  // once they are in use
   bool is_fused_ = false;
   std::int64_t step_ = 0;
   std::vector<double> sums_;  // of each step

@@ -209,7 +209,7 @@ class Jacobi {
   Array<T> arrays_[2];  // iteration n reads arrays_[n % 2]
   Exchange exchanges_[2];
   Array<double> tables_;
-  std::optional<FusedField<T>> fused_;  // once it is in use
+  std::optional<FusedField<T, 2>> fused_;  // once it is in use
   bool is_fused_ = false;
   std::int64_t done_ = 0;
 };

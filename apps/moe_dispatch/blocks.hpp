@@ -1,6 +1,8 @@
 #pragma once
 
 // Blocks of threads that communicate by themselves, in one source for hosts and GPUs.
+#include <chrono>
+#include <vector>
 #include <waywiser/heap/heap.hpp>
 
 #include "apps/parallel.hpp"
@@ -84,5 +86,43 @@ inline void wait_for_blocks(const waywiser::Heap& heap, Processor& /*processor*/
 
 #endif
 #endif
+
+// Points in the order of a processor's work, and the time between them: on a GPU by events.
+class Marks {
+ public:
+  explicit Marks(Processor& processor) : processor_(processor) {}
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+#if defined(__CUDACC__)
+  ~Marks() {
+    for (cudaEvent_t each : all_) cudaEventDestroy(each);
+  }
+  void set() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "cudaEventCreate");
+    all_.push_back(event);
+    check(cudaEventRecord(event, processor_.native()), "cudaEventRecord");
+  }
+  // From mark i to the next one; all work is over.
+  double seconds(std::size_t i) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, all_[i], all_[i + 1]), "cudaEventElapsedTime");
+    return milliseconds / 1e3;
+  }
+
+ private:
+  std::vector<cudaEvent_t> all_;
+#else
+  void set() {
+    processor_.wait();
+    all_.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  }
+  double seconds(std::size_t i) const { return all_[i + 1] - all_[i]; }
+
+ private:
+  std::vector<double> all_;
+#endif
+  Processor& processor_;
+};
 
 }  // namespace apps

@@ -53,6 +53,7 @@ class MoeProgram {
         tokens_(processor_, layer_.tokens * layer_.vectors()),
         results_(processor_, tokens_.size()),
         routes_there_(processor_, layer_.tokens),
+        blocks_(static_cast<unsigned>(options.integer("blocks", 0, 1024))),
         rounds_(options.integer("rounds", 1, 1000)),
         steps_(options.integer("steps", 1, 1 << 20)),
         json_(options.choice("format", {"table", "json"}) == "json") {
@@ -65,6 +66,7 @@ class MoeProgram {
     for (std::int64_t round = -1; round < rounds_; ++round)  // the first one warms up
       for (MoeWay& way : ways_)
         if (way.why_unavailable.empty()) one(way, round);
+    if (one_sided_) time_halves();
     if (group_.rank() == 0) json_ ? print_json() : print_table();
     group_.barrier();  // nobody accesses a heap any more
   }
@@ -98,7 +100,7 @@ class MoeProgram {
       }
     };
     add("one_sided", [&](MoeWay& way) {
-      one_sided_.emplace(group_, processor_, layer_);
+      one_sided_.emplace(group_, processor_, layer_, blocks_);
       way.step = [this] { one_sided_->step(tokens_.data(), routes_there_.data(), results_.data()); };
       way.wait = [this] { one_sided_->wait(); };
     });
@@ -124,9 +126,32 @@ class MoeProgram {
     for (std::int64_t step = 0; step < steps_; ++step) way.step();
     way.wait();
     const double seconds = largest_of(group_, now() - begin) / static_cast<double>(steps_);
-    if (largest_of(group_, static_cast<double>(wrong_numbers(layer_, routes_, results_.values()))) != 0)
-      throw waywiser::Error(waywiser::ErrorKind::corrupt, "the result of " + way.name + " is wrong");
+    check_results(way.name);
     if (round >= 0) way.seconds.push_back(seconds);
+  }
+  // Throws corrupt at all ranks.
+  void check_results(const std::string& way) {
+    if (largest_of(group_, static_cast<double>(wrong_numbers(layer_, routes_, results_.values()))) != 0)
+      throw waywiser::Error(waywiser::ErrorKind::corrupt, "the result of " + way + " is wrong");
+  }
+  // How long dispatch and combine take, each at the slowest rank; on a GPU by events, which cost a little themselves.
+  void time_halves() {
+    results_.assign(std::vector<Eight>(static_cast<std::size_t>(results_.size())));
+    group_.barrier();
+    Marks marks(processor_);
+    for (std::int64_t step = 0; step < steps_; ++step) {
+      marks.set();
+      one_sided_->dispatch(tokens_.data(), routes_there_.data(), results_.data());
+      marks.set();
+      one_sided_->combine();
+    }
+    marks.set();
+    one_sided_->wait();
+    check_results("one_sided");
+    std::vector<double> halves[2];
+    for (std::int64_t i = 0; i < 2 * steps_; ++i) halves[i % 2].push_back(marks.seconds(static_cast<std::size_t>(i)));
+    dispatch_ = largest_of(group_, middle_of(halves[0]));
+    combine_ = largest_of(group_, middle_of(halves[1]));
   }
   static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -147,6 +172,7 @@ class MoeProgram {
                     bytes() / middle_of(way.seconds) / 1e9);
       else
         std::printf("%-12s unavailable: %s\n", way.name.c_str(), way.why_unavailable.c_str());
+    if (one_sided_) std::printf("one_sided: dispatch %.1f us, combine %.1f us\n", 1e6 * dispatch_, 1e6 * combine_);
     std::printf("\nevery result is right\n");
   }
   void print_json() {
@@ -158,7 +184,10 @@ class MoeProgram {
     const char* separator = "";
     for (const MoeWay& way : ways_) {
       if (!way.why_unavailable.empty()) continue;
-      std::printf("%s{\"way\": \"%s\", \"seconds\": %.9g}", separator, way.name.c_str(), middle_of(way.seconds));
+      std::printf("%s{\"way\": \"%s\", \"seconds\": %.9g", separator, way.name.c_str(), middle_of(way.seconds));
+      if (way.name == "one_sided")
+        std::printf(", \"dispatch_seconds\": %.9g, \"combine_seconds\": %.9g", dispatch_, combine_);
+      std::printf("}");
       separator = ", ";
     }
     std::printf("]}\n");
@@ -170,8 +199,10 @@ class MoeProgram {
   const std::vector<Route> routes_;
   Array<Eight> tokens_, results_;
   Array<Route> routes_there_;
+  const unsigned blocks_;
   const std::int64_t rounds_, steps_;
   const bool json_;
+  double dispatch_ = 0, combine_ = 0;  // seconds
   std::optional<OneSidedLayer> one_sided_;
   std::optional<PackedLayer> by_library_, by_nccl_;
   std::vector<MoeWay> ways_;
@@ -187,6 +218,7 @@ int main(int count, char** words) {
                                          {"experts", "64", "experts of all ranks together"},
                                          {"top", "8", "experts of each token, at most 8"},
                                          {"way", "all", "all, one_sided, all_to_all, nccl; none: nothing is exchanged"},
+                                         {"blocks", "0", "of a kernel that give rows to other ranks; 0: 32"},
                                          {"rounds", "5", "how often each way is timed, in turn with the others"},
                                          {"steps", "10", "steps of each round"},
                                          {"threads", "1", "threads of each rank, on hosts"},

@@ -120,6 +120,8 @@ struct Dslash {
   APPS_CALLABLE void steady(std::int64_t at) const { (*this)(at); }
   APPS_CALLABLE void operator()(std::int64_t at) const {
     Spinor<Real> sum;
+    // A GPU keeps spinors in registers then: no spin is indexed at run time.
+    WAYWISER_UNROLL
     for (int mu = 0; mu < 4; ++mu) {
       const std::int64_t stride = view.lattice.stride(mu);
       add(sum, mu, 1, view.link(links, at, mu), view.spinor(from, at + stride));

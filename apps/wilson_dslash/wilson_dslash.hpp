@@ -287,7 +287,7 @@ class WilsonDslash {
   CellParts parts_;
   Array<S> links_, psi_[2];  // application n reads psi_[n % 2]
   Exchange exchanges_[2];
-  std::optional<FusedField<S>> fused_;  // once it is in use
+  std::optional<FusedField<S, 4>> fused_;  // once it is in use
   bool is_fused_ = false;
   PlaneWave wave_{};
   std::int64_t done_ = 0;

@@ -1,10 +1,12 @@
-// One-sided communication inside kernels of two ranks on two GPUs: put and signal, packets, put bandwidth, p,
-// fetch_add, barrier. All rounds of a sample are one kernel, and what comes is compared in the kernel: after each round
-// in a first run, after the last one in the samples. One JSON object on standard output, a table on standard error.
+// One-sided communication inside kernels of two ranks on two GPUs: put and signal, by stores and by bulk asynchronous
+// copies, packets (LL), lines (LL128), put bandwidth, p, fetch_add, barrier. All rounds of a sample are one kernel, and
+// what comes is compared in the kernel: after each round in a first run, after the last one in the samples. One JSON
+// object on standard output, a table on standard error.
 //
 // One way: half a round of a ping-pong. Where several blocks put by `put_with_signal`, each adds to one signal, and
-// every block of the other rank waits for all of them; by `put_packets` each block, warp or thread that makes the call
-// waits for its own part alone.
+// every block of the other rank waits for all of them; by `put_packets` and `put_lines` each block, warp or thread that
+// makes the call waits for its own part alone, in the rows "one way, all" for those of all blocks of its rank. The rows
+// of one block are the table from which the thresholds of messages follow.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -36,9 +38,14 @@ struct Times {
 
 // A heap: times, signals of 64 bytes each, what is put, what comes, packets.
 constexpr Bytes times_at = 0, signals_at = 8192, signals = 1024, given_at = Bytes{1} << 20, taken_at = given_at + most,
-                packets_at = taken_at + most, heap_bytes = packets_at + 2 * most_packed;
+                packets_at = taken_at + most, lines_at = packets_at + 2 * most_packed,
+                heap_bytes = lines_at + 4 * most_packed;
 
-enum class Form { put, packets };
+// put and bulk are put_with_signal.
+enum class Form { put, bulk, packets, lines };
+constexpr const char* form_names[] = {"put_with_signal", "bulk", "put_packets", "put_lines"};
+constexpr bool has_signal(Form form) { return form == Form::put || form == Form::bulk; }
+constexpr unsigned staging_bytes = 46 << 10;
 
 struct Task {
   TeamTerms team;
@@ -47,6 +54,8 @@ struct Task {
   std::uint64_t signal = 0;             // its index
   std::uint64_t goal = 0;               // put_often: its value when all has come
   bool each_round = false;              // new values in each round, which are compared
+  bool all = false;                     // an answer is sent when all blocks have their parts
+  std::uint64_t before = 0;             // rounds of `all` before this launch
 };
 
 using Ranks = OneSided<CudaHeapBlock>;
@@ -73,6 +82,16 @@ __device__ void note(const Ranks& ranks, std::uint64_t* times) {
   if (threadIdx.x == 0) times[blockIdx.x] = ranks.gpu().nanoseconds();
 }
 
+// Until all blocks of this rank are here so often. They run at the same time.
+__device__ void meet_all(const Ranks& ranks, std::uint64_t* counter, std::uint64_t times) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(counter) : "memory");
+    ranks.wait_until(counter, Comparison::ge, times * gridDim.x, ranks.rank());
+  }
+  __syncthreads();
+}
+
 // The first round is not timed: the kernel of the other rank may not have begun.
 template <Form form, Scope scope>
 __global__ void __launch_bounds__(most_threads)
@@ -84,15 +103,23 @@ __global__ void __launch_bounds__(most_threads)
   auto* signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
   auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
   auto* packets = ranks.at<block::LlPacket>(packets_at);
+  if constexpr (form == Form::bulk) {
+    __shared__ alignas(128) std::byte staging[staging_bytes];
+    block.set_staging(staging, staging_bytes);
+  }
   constexpr unsigned threads = scope == Scope::thread ? 1 : 32;
   const unsigned units = scope == Scope::block ? 1 : blockDim.x / threads;
   const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
   const unsigned unit = scope == Scope::block ? 0 : threadIdx.x / threads;
   const std::uint64_t mine = begin + (end - begin) * unit / units;
   const std::uint64_t count = begin + (end - begin) * (unit + 1) / units - mine;
+  const std::uint64_t of_unit = line_bytes_of(task.bytes / (gridDim.x * units) + 32);
+  auto* lines = ranks.at<block::Ll128Slot>(lines_at + (std::uint64_t{blockIdx.x} * units + unit) * of_unit);
   const auto put = [&](std::uint64_t round) {
     if constexpr (form == Form::packets)
       put_packets<scope>(ranks, packets + mine, given + mine, count, round, other);
+    else if constexpr (form == Form::lines)
+      put_lines<scope>(ranks, lines, given + mine, count, round, other);
     else
       ranks.put_with_signal<scope>(taken + mine, given + mine, count, signal, gridDim.x == 1 ? round : 1,
                                    gridDim.x == 1 ? SignalOp::set : SignalOp::add, other);
@@ -100,8 +127,11 @@ __global__ void __launch_bounds__(most_threads)
   const auto wait = [&](std::uint64_t round) {
     if constexpr (form == Form::packets)
       wait_packets<scope>(ranks, taken + mine, packets + mine, count, round, other);
+    else if constexpr (form == Form::lines)
+      wait_lines<scope>(ranks, taken + mine, lines, count, round, other);
     else
       ranks.wait_until<scope>(signal, Comparison::ge, round * gridDim.x, other);
+    if (task.all) meet_all(ranks, signal + 1, task.before + round - task.first + 1);
     if (!task.each_round) return;
     __syncthreads();
     compare(times, taken, begin, end, other, round);
@@ -120,6 +150,7 @@ __global__ void __launch_bounds__(most_threads)
 }
 
 // Rank 0 puts all of it `rounds` times; rank 1 has one block, which waits for all and answers.
+template <Form form>
 __global__ void __launch_bounds__(most_threads)
     put_often(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
   CudaHeapBlock block;
@@ -127,6 +158,10 @@ __global__ void __launch_bounds__(most_threads)
   auto& times = *ranks.at<Times>(times_at);
   auto *signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64), *answer = signal + 1;
   auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
+  if constexpr (form == Form::bulk) {
+    __shared__ alignas(128) std::byte staging[staging_bytes];
+    block.set_staging(staging, staging_bytes);
+  }
   const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
   if (ranks.rank() == 0) {
     note(ranks, times.begin);
@@ -223,26 +258,32 @@ class Bench {
 
   Json run() {
     if (group_.rank() == 0)
-      std::fprintf(stderr, "%-10s %10s  %-16s %-6s %6s %7s %9s %9s\n", "", "bytes", "form", "scope", "blocks",
+      std::fprintf(stderr, "%-12s %10s  %-16s %-6s %6s %7s %9s %9s\n", "", "bytes", "form", "scope", "blocks",
                    "threads", "median", "spread");
-    one_way<Scope::thread>(8, 1, 1);
-    one_way<Scope::warp>(8, 1, 32);
-    for (const unsigned threads : {32u, 256u, 1024u}) one_way(8, 1, threads);
-    one_way<Scope::warp>(1 << 10, 1, 32);
-    packets_one_way<Scope::warp>(1 << 10, 1, 128);
-    for (const unsigned threads : {32u, 128u, 512u}) one_way(1 << 10, 1, threads);
-    for (const unsigned threads : {256u, 512u, 1024u}) one_way(8 << 10, 1, threads);
-    for (const unsigned blocks : {4u, 8u, 16u}) one_way(8 << 10, blocks, 256);
-    for (const unsigned blocks : {8u, 16u}) {
-      one_way(8 << 10, blocks, 128);
-      packets_one_way<Scope::warp>(8 << 10, blocks, 128);
+    one_way<Form::packets, Scope::thread>(8, 1, 1);
+    one_way<Form::packets, Scope::warp>(8, 1, 32);
+    for (const Bytes bytes : {8, 64, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10})
+      for (const unsigned threads : {32u, 128u}) each_form(bytes, 1, threads);
+    for (const Bytes bytes : {2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20})
+      each_form(bytes, 1, 512);
+    for (const unsigned blocks : {4u, 8u, 16u}) {
+      one_way<Form::packets, Scope::warp>(8 << 10, blocks, 128);
+      one_way<Form::lines, Scope::warp>(8 << 10, blocks, 128);
+      each_form(8 << 10, blocks, 128);
     }
-    one_way(64 << 10, 1, 1024);
-    for (const unsigned blocks : {4u, 8u, 16u, 32u}) one_way(64 << 10, blocks, 512);
-    for (const unsigned blocks : {16u, 32u, 64u, blocks_}) one_way(1 << 20, blocks, 512);
-    one_way(1 << 20, 32, 1024);
-    for (const unsigned blocks : {16u, blocks_})
-      for (const unsigned threads : {512u, 1024u}) bandwidth(blocks, threads);
+    each_form(8 << 10, 4, 256);
+    for (const unsigned blocks : {8u, 16u, 32u}) each_form(64 << 10, blocks, 512);
+    for (const unsigned blocks : {16u, 32u, 64u, blocks_}) each_form(1 << 20, blocks, 512);
+    for (const Bytes bytes : {8 << 10, 64 << 10, 1 << 20}) {
+      const unsigned blocks = bytes == (8 << 10) ? 4 : bytes == (64 << 10) ? 16 : 64;
+      one_way<Form::packets>(bytes, blocks, bytes == (8 << 10) ? 256 : 512, true);
+      one_way<Form::lines>(bytes, blocks, bytes == (8 << 10) ? 256 : 512, true);
+    }
+    for (const unsigned blocks : {8u, 16u, 32u, blocks_}) {
+      bandwidth<Form::put>(blocks, 512);
+      bandwidth<Form::bulk>(blocks, 128);
+    }
+    bandwidth<Form::put>(16, 1024);
     measure("word", 8, "p", 1, 1, words<Word::p>, 1000, 0.5);
     measure("word", 8, "p, quiet", 1, 1, words<Word::p_and_quiet>, 1000, 1);
     measure("word", 8, "fetch_add", 1, 1, words<Word::fetch_add>, 1000, 1);
@@ -252,27 +293,28 @@ class Bench {
   bool verified() const { return verified_; }
 
  private:
-  // A scope of a block, or a single unit of another scope.
-  template <Scope scope = Scope::block>
-  void one_way(Bytes bytes, unsigned blocks, unsigned threads) {
-    measure("one way", bytes, "put_with_signal", blocks, threads, ping_pong<Form::put, scope>, rounds_of(bytes), 0.5,
-            scope);
-    if (bytes <= most_packed) packets_one_way<scope>(bytes, blocks, threads);
+  // By a scope of a block, or each of its warps.
+  template <Form form, Scope scope = Scope::block>
+  void one_way(Bytes bytes, unsigned blocks, unsigned threads, bool all = false) {
+    measure(all ? "one way, all" : "one way", bytes, form_names[static_cast<unsigned>(form)], blocks, threads,
+            ping_pong<form, scope>, rounds_of(bytes), 0.5, scope, !has_signal(form), all);
   }
-  template <Scope scope>
-  void packets_one_way(Bytes bytes, unsigned blocks, unsigned threads) {
-    measure("one way", bytes, "put_packets", blocks, threads, ping_pong<Form::packets, scope>, rounds_of(bytes), 0.5,
-            scope);
+  void each_form(Bytes bytes, unsigned blocks, unsigned threads) {
+    one_way<Form::put>(bytes, blocks, threads);
+    if (bytes / blocks >= 1024) one_way<Form::bulk>(bytes, blocks, threads);
+    one_way<Form::packets>(bytes, blocks, threads);
+    one_way<Form::lines>(bytes, blocks, threads);
   }
   static std::uint64_t rounds_of(Bytes bytes) { return bytes < (1 << 20) ? 500 : 200; }
 
   // Kernels whose rounds continue from launch to launch.
   void measure(const char* name, Bytes bytes, const char* form, unsigned blocks, unsigned threads, Kernel kernel,
-               std::uint64_t rounds, double part_of_round, Scope scope = Scope::block) {
-    const bool packets = std::strcmp(form, "put_packets") == 0;
+               std::uint64_t rounds, double part_of_round, Scope scope = Scope::block, bool numbered = false,
+               bool all = false) {
     Task task = new_task(bytes);
+    task.all = all;
     std::uint64_t next = 1;
-    std::uint64_t& first = packets ? packet_number_ : next;  // numbers of packets never come again
+    std::uint64_t& first = numbered ? packet_number_ : next;  // numbers of packets and lines never come again
     std::vector<double> samples;
     for (int sample = -2; sample < 15; ++sample) {
       task.each_round = sample == -2;
@@ -281,12 +323,14 @@ class Bench {
       first += task.rounds + 1;
       group_.barrier();
       launch(kernel, blocks, threads, task);
+      task.before += task.rounds + 1;
       const double ns = duration(blocks);
       if (sample >= 0) samples.push_back(ns / 1000 / static_cast<double>(rounds) * part_of_round);
     }
     add(name, bytes, form, blocks, threads, samples, "us", scope);
   }
 
+  template <Form form>
   void bandwidth(unsigned blocks, unsigned threads) {
     Task task = new_task(most);
     task.rounds = 3;
@@ -297,12 +341,12 @@ class Bench {
       if (group_.rank() == 0) launch(fill_all, blocks_, most_threads, task);
       heap_.synchronize(*stream_);
       group_.barrier();
-      launch(put_often, group_.rank() == 0 ? blocks : 1, threads, task);
+      launch(put_often<form>, group_.rank() == 0 ? blocks : 1, threads, task);
       if (group_.rank() == 1) launch(compare_all, blocks_, most_threads, task);
       const double ns = duration(blocks);
       if (sample >= 0) samples.push_back(static_cast<double>(task.bytes * task.rounds) / ns);
     }
-    add("bandwidth", most, "put_with_signal", blocks, threads, samples, "GB/s");
+    add("bandwidth", most, form_names[static_cast<unsigned>(form)], blocks, threads, samples, "GB/s");
   }
 
   Task new_task(Bytes bytes) {
@@ -318,7 +362,8 @@ class Bench {
     stream_->launch({1, 1, {}, function});
   }
   void launch(Kernel kernel, unsigned blocks, unsigned threads, const Task& task) {
-    const HeapTerms terms = heap_.terms(*stream_);
+    HeapTerms terms = heap_.terms(*stream_);
+    terms.protocols.bulk = 0;  // where a kernel has memory for it
     on_gpu([&](void* native) {
       kernel<<<blocks, threads, 0, static_cast<cudaStream_t>(native)>>>(terms, task);
       if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
@@ -356,7 +401,7 @@ class Bench {
                      {"unit", unit},
                      {"verified", right}});
     if (group_.rank() == 0)
-      std::fprintf(stderr, "%-10s %10llu  %-16s %-6s %6u %7u %9.3f %9.3f %s%s\n", name,
+      std::fprintf(stderr, "%-12s %10llu  %-16s %-6s %6u %7u %9.3f %9.3f %s%s\n", name,
                    static_cast<unsigned long long>(bytes), form, by, blocks, threads, median, spread, unit,
                    right ? "" : "  WRONG");
   }

@@ -96,6 +96,8 @@ class PyHeap {
     return reinterpret_cast<std::uintptr_t>(heap_->peer(rank("rank")).data);
   }
   std::string why_proxied(const Argument<int>& rank) const { return heap_->why_proxied(rank("rank")); }
+  Bytes inbox_bytes(const Argument<Bytes>& most) const { return heap_->inbox_bytes(most("most")); }
+  const std::string& why_no_lines() const { return heap_->why_no_lines(); }
   Gpus gpus() const { return {platform_}; }
   GpuMemory part(const Argument<Bytes>& offset, const Argument<Bytes>& bytes) const {
     auto owner = std::make_unique<HeapPart>();
@@ -243,6 +245,8 @@ void bind_heap(nb::module_& m) {
       .def_prop_ro("nbytes", &PyHeap::bytes)
       .def("address", &PyHeap::address, "rank"_a.none())
       .def("why_proxied", &PyHeap::why_proxied, "rank"_a.none())
+      .def("inbox_bytes", &PyHeap::inbox_bytes, "most"_a.none())
+      .def("why_no_lines", &PyHeap::why_no_lines)
       .def("gpus", &PyHeap::gpus)
       .def("part", &PyHeap::part, "offset"_a.none(), "bytes"_a.none(), nb::keep_alive<0, 1>())
       .def("host_part", &PyHeap::host_part, "offset"_a.none(), "bytes"_a.none())

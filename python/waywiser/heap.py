@@ -105,6 +105,16 @@ class Heap:
         """
         return str(self._core.why_proxied(rank))
 
+    def inbox_bytes(self, most: int) -> int:
+        """The bytes of the heap that an inbox takes for messages of at most `most` bytes, which kernels put by
+        `put_message`. Raises InputError for a negative number.
+        """
+        return int(self._core.inbox_bytes(most))
+
+    def why_no_lines(self) -> str:
+        """Why messages of kernels do not go by LL128, in one line; empty if those of some sizes may. Raises nothing."""
+        return str(self._core.why_no_lines())
+
     def terms(self, stream: Stream = None) -> bytes:
         """The bytes of a kernel's parameter of type waywiser::one_sided::HeapTerms, for kernels in a stream of the
         heap's GPU: `nvrtc_options` says how they are compiled.

@@ -13,6 +13,7 @@ OLDEST, VERSION = 1, 2
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
 MESSAGE = "message"  # between two GPUs, on streams
+PUT_MESSAGE = "put_message"  # between two GPUs, by a block of a kernel
 PREPARED = "prepared_exchange"  # of GPUs, with both neighbours in a ring
 _NUMBER = re.compile(r" #\d+$")
 _CLASS = re.compile(r"(host|gpu)>(host|gpu) (.+?)( #\d+)?")

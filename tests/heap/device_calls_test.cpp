@@ -3,6 +3,7 @@
 
 #include "tests/heap/heap_ranks.hpp"
 #include "tests/heap/host_bodies.hpp"
+#include "tests/heap/message_bodies.hpp"
 
 namespace waywiser {
 namespace {
@@ -24,6 +25,23 @@ TEST(HeapDeviceCalls, AreAsPlainArraysSay) {
                           });
                         }),
             "");
+}
+
+TEST(HeapDeviceCalls, MessagesGoByEveryProtocol) {
+  EXPECT_EQ(
+      problems_of(3, [](Group& group,
+                        Place place) { run_body(group, place, "messages", 90, 20, launch_on_host<MessageCalls>); }),
+      "");
+}
+
+// Ranks of two machines: the proxy carries packets, puts and signals.
+TEST(HeapDeviceCalls, MessagesGoByTheProxy) {
+  EXPECT_EQ(
+      problems_of(
+          2,
+          [](Group& group, Place place) { run_body(group, place, "messages", 90, 20, launch_on_host<MessageCalls>); },
+          20, 1),
+      "");
 }
 
 TEST(HeapDeviceCalls, WhatIsWrongIsTold) {

@@ -10,6 +10,8 @@ namespace waywiser::one_sided {
 template <typename Body>
 void run_on_host(const HeapTerms& terms, const BodyTerms& more) {
   HostHeapBlock block(0, 1, body_threads_of_host);
+  std::byte staging[2048];
+  block.set_staging(staging, sizeof staging);
   const OneSided<HostHeapBlock> ranks(block, terms);
   Body::run(BodyRanks<HostHeapBlock>{ranks, more});
 }

@@ -12,6 +12,7 @@
 #include "tests/base/random_cases.hpp"
 #include "tests/heap/litmus_bodies.hpp"
 #include "tests/heap/weak_block.hpp"
+#include "waywiser/heap/device/lines.hpp"
 
 namespace waywiser::one_sided {
 namespace {
@@ -26,8 +27,10 @@ struct Litmus {
 };
 
 constexpr std::size_t words_of_rank = 128, x_at = 0, y_at = 8;  // the counters of a team among them
-static_assert(64 + sizeof(TeamCounters) <= words_of_rank * sizeof(std::uint64_t));
-constexpr std::uint64_t new_value = 1;
+static_assert(64 + sizeof(TeamCounters) <= 768);
+constexpr std::uint64_t new_value = 1, lines_at = 768;
+alignas(16) constexpr std::array<std::uint64_t, 30> line_values = {1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+                                                                   7, 7, 7, 7, 7, 7, 7, 7, 3, 4, 5, 6, 7, 8, 9};
 
 LitmusWords words(const Ranks& ranks) { return {ranks.at<std::uint64_t>(x_at), ranks.at<std::uint64_t>(y_at), 1}; }
 void test_one(const Ranks& ranks, Seen& seen) { test_and_read(ranks, words(ranks), seen); }
@@ -64,6 +67,19 @@ const std::map<std::string, Litmus> litmus_tests = {
          wait_packets(ranks, &value, ranks.at<block::LlPacket>(16), 1, 1, 0);
          seen.values[0] = 1;
          seen.values[1] = value == (std::uint64_t{42} << 32) + 42 ? 1 : 0;
+       }},
+      came_without_data,
+      {0, 0}}},
+    {"lines",
+     {{[](const Ranks& ranks, Seen&) {
+         put_lines<Scope::warp>(ranks, ranks.at<block::Ll128Slot>(lines_at), line_values.data(), line_values.size(), 7,
+                                1);
+       },
+       [](const Ranks& ranks, Seen& seen) {
+         alignas(16) std::array<std::uint64_t, 30> values{};
+         wait_lines<Scope::warp>(ranks, values.data(), ranks.at<block::Ll128Slot>(lines_at), values.size(), 7, 0);
+         seen.values[0] = 1;
+         seen.values[1] = values == line_values ? 1 : 0;
        }},
       came_without_data,
       {0, 0}}},
@@ -117,7 +133,8 @@ class LitmusRun {
     HeapTerms terms;
     for (const int each : {0, 1})
       terms.ranks[each] = reinterpret_cast<std::byte*>(memory_.data() + index(each) * words_of_rank);
-    terms.bytes = terms.counters = 64;
+    terms.bytes = words_of_rank * sizeof(std::uint64_t);
+    terms.counters = 64;
     terms.rank = rank;
     terms.size = 2;
     terms.deadline_ns = 1;  // the block has no clock
@@ -125,7 +142,7 @@ class LitmusRun {
   }
 
   std::mt19937_64 generator_;
-  alignas(64) std::array<std::uint64_t, 2 * words_of_rank> memory_{};
+  alignas(128) std::array<std::uint64_t, 2 * words_of_rank> memory_{};
 };
 
 TEST(Litmus, WhatTheModelForbidsNeverHappens) {
@@ -152,6 +169,14 @@ TEST(Litmus, EachOrderThatIsMissingIsCaught) {
         EXPECT_LT(run, 20000u) << name << ": order " << order << " of rank " << rank;
       }
   EXPECT_EQ(seeds, 12);
+}
+
+// What LL128 relies on: without it, old data come with the number of a new line.
+TEST(Litmus, LinesThatArriveInPartsAreCaught) {
+  unsigned run = 0;
+  for (bool caught = false; !caught && run < 20000; ++run)
+    caught = LitmusRun(litmus_tests.at("lines"), {0, WeakBlock::torn_lines}, run).seen.values[1] == 0;
+  EXPECT_LT(run, 20000u);
 }
 
 }  // namespace

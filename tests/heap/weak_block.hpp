@@ -19,7 +19,7 @@ struct Switched : std::exception {};
 // have 8 bytes. One of the block's orders (fence, quiet, release, acquire), counted from 0, may be left out.
 class WeakBlock : public HostHeapBlock {
  public:
-  static constexpr int none = -1;
+  static constexpr int none = -1, torn_lines = -2;  // torn_lines: halves of lines arrive one by one
 
   WeakBlock(std::mt19937_64& generator, std::span<std::uint64_t> memory, int left_out)
       : generator_(generator), memory_(memory), left_out_(left_out), old_(memory.begin(), memory.end()) {}
@@ -31,6 +31,7 @@ class WeakBlock : public HostHeapBlock {
   bool run(Body body) {
     next_ = 0;
     fresh_ = true;
+    for (auto& line : lines_) line.clear();
     try {
       body();
       return true;
@@ -81,6 +82,41 @@ class WeakBlock : public HostHeapBlock {
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
             static_cast<std::uint32_t>(high >> 32)};
   }
+  // All of a line becomes visible at once, and a look sees all of it as it was at one time.
+  void store_line(block::Ll128Slot* slot, unsigned lane, const block::Ll128Word& word, bool active) {
+    if (!active) return;
+    block::Ll128Slot* pair = slot - lane;
+    if (lane != 15) lines_[lane / 8].push_back({&slot->low, word.slot.low, 0, false});
+    if (lane == 7) lines_[1].push_back({&pair[15].low, word.other, 0, false});
+    lines_[lane / 8].push_back({&slot->high, word.slot.high, 0, false});
+    if (!block::ends_line(lane)) return;
+    step([&] {
+      ++group_;
+      for (Late& each : lines_[lane / 8]) {
+        each.epoch = epoch_;
+        each.group = left_out_ == torn_lines && each.to >= &pair[lane / 8 * 8 + 4].low ? -group_ : group_;
+        late_.push_back(each);
+      }
+      return 0;
+    });
+    lines_[lane / 8].clear();
+  }
+  block::Ll128Look look_at_line(const block::Ll128Slot* slot, unsigned lane, std::uint64_t number) {
+    const block::Ll128Slot* pair = slot - lane;
+    const auto look = [&](unsigned end) {
+      step([&] {
+        const auto* first = &pair[end - 7].low;
+        if (generator_() % 2 == 0) std::copy(first, first + 16, old_.begin() + (first - memory_.data()));
+        return 0;
+      });
+      return seen_of(&pair[end].high) == number;
+    };
+    block::Ll128Look found;
+    found.there = look(lane / 8 * 8 + 7);
+    if (lane == 7) found.there = look(15) && found.there;
+    found.slot = {seen_of(&pair[lane].low), seen_of(lane == 7 ? &pair[15].low : &pair[lane].high)};
+    return found;
+  }
   void fence() {
     step([&] {
       if (is_left_out()) return 0;
@@ -120,8 +156,15 @@ class WeakBlock : public HostHeapBlock {
     auto chosen = late_.begin() + static_cast<std::ptrdiff_t>(index);
     if (chosen->epoch != first) chosen = std::ranges::find(late_, first, &Late::epoch);
     chosen = std::ranges::find(late_, chosen->to, &Late::to);
-    *chosen->to = chosen->adds ? *chosen->to + chosen->value : chosen->value;
-    late_.erase(chosen);
+    const long group = chosen->group;
+    if (group == 0) {
+      *chosen->to = chosen->adds ? *chosen->to + chosen->value : chosen->value;
+      late_.erase(chosen);
+      return;
+    }
+    for (const Late& each : late_)
+      if (each.group == group) *each.to = each.value;
+    std::erase_if(late_, [group](const Late& each) { return each.group == group; });
   }
   int orders() const { return orders_; }
 
@@ -131,6 +174,7 @@ class WeakBlock : public HostHeapBlock {
     std::uint64_t value;
     unsigned epoch;
     bool adds;
+    long group = 0;  // other than 0: those of one group become visible together
   };
   struct Later {
     std::uint64_t* to;
@@ -164,6 +208,9 @@ class WeakBlock : public HostHeapBlock {
     if (generator_() % 2 == 0) older = *from;
     return older;
   }
+  std::uint64_t seen_of(const std::uint64_t* word) {
+    return step([&] { return old_[static_cast<std::size_t>(word - memory_.data())]; });
+  }
   void refresh() { std::ranges::copy(memory_, old_.begin()); }
 
   std::mt19937_64& generator_;
@@ -172,6 +219,8 @@ class WeakBlock : public HostHeapBlock {
   std::vector<std::uint64_t> old_;
   std::vector<Late> late_;
   std::vector<Later> later_;
+  std::vector<Late> lines_[2];  // what lanes have stored of the two lines of a pair so far
+  long group_ = 0;
   unsigned epoch_ = 0;
   int orders_ = 0;
   std::vector<std::uint64_t> answers_;

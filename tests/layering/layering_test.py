@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
-    "heap": {"base", "device", "kernels", "comm", "group"},
+    "heap": {"base", "device", "kernels", "policy", "comm", "group"},
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo", "offload"},

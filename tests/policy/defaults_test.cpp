@@ -4,13 +4,18 @@
 
 #include <set>
 #include <string>
+#include <vector>
+
+#include "waywiser/policy/message_defaults.hpp"
 
 namespace waywiser {
 namespace {
 
 TEST(Defaults, EachHasAValueAUnitAndASource) {
   std::set<std::string> names;
-  for (const defaults::Default* row : defaults::table) {
+  std::vector<const defaults::Default*> rows(std::begin(defaults::table), std::end(defaults::table));
+  rows.insert(rows.end(), std::begin(defaults::heap_table), std::end(defaults::heap_table));
+  for (const defaults::Default* row : rows) {
     EXPECT_GT(row->value, 0u) << row->name;
     EXPECT_FALSE(row->unit.empty()) << row->name;
     EXPECT_FALSE(row->source.empty()) << row->name;

@@ -10,7 +10,7 @@ from rank_jobs import runtime_folder, start
 
 __all__ = ["runtime_folder"]
 pytestmark = pytest.mark.slow
-OPERATIONS = ["put", "get", "signal", "atomics", "barrier"]
+OPERATIONS = ["put", "get", "put_message", "signal", "atomics", "barrier"]
 
 
 def bench(*words: str) -> tuple[int, str, str]:
@@ -24,7 +24,15 @@ def test_each_call_is_timed_and_checked(memory: list[str]) -> None:
     code, said, errors = bench("--from", "kernel", *memory, "--sizes", "8,24K", "--budget", "3", "--json")
     assert code == 0, errors
     rows: list[dict[str, Any]] = json.loads(said)["rows"]
-    assert [row["operation"] for row in rows] == ["put", "put", "get", "get", "signal", "atomics", "barrier"]
+    assert [row["operation"] for row in rows] == [
+        "put",
+        "put",
+        "get",
+        "get",
+        "put_message",
+        "put_message",
+        *OPERATIONS[3:],
+    ]
     assert {row["mode"] for row in rows} == {"kernel"} and all(row["us"] > 0 for row in rows)
 
 
@@ -44,7 +52,7 @@ def test_nvshmem_is_left_out_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["latency", "--from", "kernel"], "--from kernel: latency is not one of put, get, signal, atomics, barrier"),
+        (["latency", "--from", "kernel"], "--from kernel: latency is not one of put, get, put_message, signal,"),
         (["signal"], "signal: only kernels make it: write --from kernel"),
         (["put", "--from", "gpu"], "--from 'gpu': write host or kernel"),
         (["put", "--from", "kernel", "--mode", "graph"], "--from kernel: a kernel makes the calls"),

@@ -10,12 +10,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from waywiser.bench import teams
-from waywiser.bench.conduct import Case
+from waywiser.bench import nvshmem_kernels, operations, teams
+from waywiser.bench.conduct import FROM_KERNEL, Case
+from waywiser.bench.nvshmem_kernels import compiled_for_nvshmem
 from waywiser.bench.nvshmem_library import InitAttributes, UniqueId, init_attributes, look_for_nvshmem, unique_id
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.symmetric_slots import SymmetricSlots
@@ -48,8 +50,9 @@ def setup(folder: Path, ranks: int = 2, backend: str = "cuda") -> teams.Setup:
 
 
 @contextmanager
-def nvshmem(folder: Path, ranks: int = 2, **variables: str) -> Iterator[Team]:
-    team = teams.python_ranks(setup(folder, ranks), "nvshmem", os.environ | variables)
+def nvshmem(folder: Path, ranks: int = 2, module: Path | None = None, **variables: str) -> Iterator[Team]:
+    variant = [] if module is None else [str(module)]
+    team = teams.python_ranks(setup(folder, ranks), "nvshmem", os.environ | variables, variant=variant)
     try:
         yield team
     finally:
@@ -73,6 +76,56 @@ def test_nvshmem_is_timed_and_its_data_checked(four_gpus: None, tmp_path: Path, 
                     case = Case(OPERATIONS[name], "gpu", 0 if name == "barrier" else size, mode)
                     times = team.slice(case.request(3, 4, 7), 60)
                     assert len(times) == ranks and all(len(each) == 4 for each in times)
+
+
+def by_kernel(name: str, size: int) -> Case:
+    return Case(OPERATIONS[name], "gpu", size if OPERATIONS[name].sized and name != "barrier" else 0, FROM_KERNEL)
+
+
+def test_nvshmem_in_kernels_is_timed_and_its_data_checked(four_gpus: None, tmp_path: Path) -> None:
+    module = tmp_path / "calls.cubin"
+    module.touch()
+    with nvshmem(tmp_path, module=module) as team:
+        for name in operations.FROM_KERNEL:
+            for size in (8, 200_000):
+                times = team.slice(by_kernel(name, size).request(3, 4, 7), 60)
+                assert len(times) == 2 and all(len(each) == 4 for each in times)
+        with pytest.raises(NotOffered, match="not timed from inside a kernel"):
+            team.slice(Case(OPERATIONS["latency"], "gpu", 8, FROM_KERNEL).request(2, 2, 1), 60)
+    without = tmp_path / "without"
+    without.mkdir()
+    with nvshmem(without) as team, pytest.raises(NotOffered, match="its kernels are not timed"):
+        team.slice(by_kernel("put", 8).request(2, 2, 1), 60)
+
+
+@pytest.mark.parametrize("name", ["put", "put_message"])
+def test_nvshmem_data_of_kernels_that_is_wrong_ends_the_run(four_gpus: None, tmp_path: Path, name: str) -> None:
+    wrong = pytest.raises(TeamError, match="what arrived is not what was sent")
+    module = tmp_path / "calls.cubin"
+    module.touch()
+    with nvshmem(tmp_path, module=module, NVSHMEM_FAKE_DAMAGE="1") as team, wrong:
+        team.slice(by_kernel(name, 8).request(1, 1, 1), 60)
+
+
+def test_why_kernels_of_nvshmem_are_not_there(
+    four_gpus: None, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lib, include = tmp_path / "nvshmem/lib", tmp_path / "nvshmem/include"
+    lib.mkdir(parents=True)
+    include.mkdir()
+    shutil.copy(library, lib / "libnvshmem_host.so.3")
+    monkeypatch.setenv("WAYWISER_LIBNVSHMEM", str(lib / "libnvshmem_host.so.3"))
+    with pytest.raises(TeamError, match=r"need .*libnvshmem_device\.a, which is not there"):
+        compiled_for_nvshmem(tmp_path)
+    (lib / "libnvshmem_device.a").touch()
+    (include / "nvshmem.h").write_text("#error a made-up header")
+    monkeypatch.setattr(nvshmem_kernels, "find_nvcc", lambda: "/nowhere/nvcc")
+    with pytest.raises(TeamError, match=r"/nowhere/nvcc cannot compile nvshmem_calls\.cu"):
+        compiled_for_nvshmem(tmp_path)
+    told: dict[str, str] = {}
+    in_kernels = replace(setup(tmp_path), by_kernel=True)
+    assert teams.peer_teams(in_kernels, ["nvshmem"], lambda name, why: told.update({name: why})) == {}
+    assert "cannot compile" in told["nvshmem"] and "timed as nvshmem" in told["nvshmem+nccl"]
 
 
 def test_nvshmem_with_nccl_times_its_collectives_alone(four_gpus: None, tmp_path: Path) -> None:

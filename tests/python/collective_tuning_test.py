@@ -104,23 +104,43 @@ def test_explain_shows_what_prepared_exchanges_were_timed_by(
     assert "direct (piece=64K)" in told
 
 
+def test_explain_shows_what_messages_of_kernels_were_timed_by(
+    team: MadeUpTeam, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path) / "profile.json"
+    timed = ways.measured(ways.Ranks(2, "gpu", "cuda", ("put_message",)), tmp_path, 60.0, lambda *told: None)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"unavailable": [], "collectives": timed}))
+    assert run(["explain", "put_message", "gpu", "4K", "--output", str(file.parent)]) == 0
+    told = capsys.readouterr().out
+    assert "* LL " in told and "stores" in told and "bulk" in told
+
+
 def test_virtual_gpus_time_messages_and_prepared_exchanges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ways, "_VIRTUAL_SIZES", (8,))
     monkeypatch.setattr(ways, "_ROUNDS", 2)
     ranks = ways.ranks_to_time("virtual_gpu", 2)[-1]
-    assert ranks.operations == ("message", "prepared_exchange")
+    assert ranks.operations == ("message", "prepared_exchange", "put_message")
     series = ways.measured(ranks, tmp_path, 600.0, lambda *told: None)
-    assert {one["operation"] for one in series} == {"message", "prepared_exchange"}
-    assert {("message", "LL128"), ("prepared_exchange", "direct")} <= {(one["operation"], one["way"]) for one in series}
+    assert {one["operation"] for one in series} == {"message", "prepared_exchange", "put_message"}
+    ways_timed = {(one["operation"], one["way"]) for one in series}
+    assert {("message", "LL128"), ("prepared_exchange", "direct"), ("put_message", "LL128")} <= ways_timed
+
+
+def test_messages_of_kernels_are_timed_by_every_protocol(team: MadeUpTeam, tmp_path: Path) -> None:
+    series = ways.measured(ways.Ranks(2, "gpu", "cuda", ("put_message",)), tmp_path, 600.0, lambda *told: None)
+    assert {one["way"] for one in series} == {"LL", "LL128", "stores", "bulk"}
+    assert {mode for _, mode in team.modes} == {"kernel"}
+    longest = {one["way"]: one["points"][-1]["bytes"] for one in series}
+    assert longest["LL"] < longest["stores"]
 
 
 def test_an_older_profile_gets_what_it_lacks(team: MadeUpTeam) -> None:
     two = ways.ranks_to_time("cuda", 2)[0]
     older = [{"ranks": 2, "memory": "gpu", "operation": "all_reduce"}]
-    assert _missing(two, older).operations == ("message", "prepared_exchange")
-    assert _missing(two, []).operations == (*ways.COLLECTIVES, "message", "prepared_exchange")
+    assert _missing(two, older).operations == ("message", "prepared_exchange", "put_message")
+    assert _missing(two, []).operations == (*ways.COLLECTIVES, "message", "prepared_exchange", "put_message")
     older.append({"ranks": 2, "memory": "gpu", "operation": "message"})
-    assert _missing(two, older).operations == ("prepared_exchange",)
+    assert _missing(two, older).operations == ("prepared_exchange", "put_message")
 
 
 def test_no_time_no_series(team: MadeUpTeam, tmp_path: Path) -> None:

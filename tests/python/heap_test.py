@@ -62,6 +62,7 @@ def test_two_machines_put_by_the_proxy(place: str) -> None:
         why = heap.why_proxied(right)
         assert why.startswith("it is on another machine") and "\\n" not in why and heap.why_proxied(rank) == ""
         assert why in refused(ww.UnavailableError, heap.address, right)
+        assert heap.why_no_lines() == "stores do not reach all ranks"
         team = heap.world()
         for turn in range(1, 4):
             heap.put(array(np.full(100, 10.0 * turn + rank)), right, 64)
@@ -148,6 +149,7 @@ def test_bad_calls_are_refused_in_one_line(place: str) -> None:
             lambda: heap.wait(0, 1, source=3),
             lambda: heap.set_deadline(0),
             lambda: heap.why_proxied(3),
+            lambda: heap.inbox_bytes(-1),
             lambda: heap.barrier(None),
             lambda: heap.split_strided(0, 1, 9),
             lambda: ww.Heap(group, "", 100, gpu=gpu),

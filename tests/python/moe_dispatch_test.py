@@ -30,6 +30,7 @@ def test_every_way_is_right(program: str, ranks: int) -> None:
     found = answer(ranks, program)
     assert found["ranks"] == ranks and ("virtual" in found["place"]) == program.endswith("virtual")
     assert [row["way"] for row in found["rows"]] == ["one_sided", "all_to_all"]
+    assert all(found["rows"][0][half] > 0 for half in ("dispatch_seconds", "combine_seconds"))
     assert (found["bytes"] > 0) == (ranks > 1) and found["bytes"] % (2 * 2 * 48) == 0
 
 

@@ -1,6 +1,7 @@
 """A rank of NVSHMEM, called through ctypes. Needs libnvshmem_host and the driver, nothing else of CUDA.
 
-`python -m waywiser.bench.nvshmem_rank SOCKET RANK SIZE FILE gpu`; FILE is where the ranks meet.
+`python -m waywiser.bench.nvshmem_rank SOCKET RANK SIZE FILE gpu [MODULE]`; FILE is where the ranks meet, MODULE the
+kernels that make calls (nvshmem_kernels.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy
 
 from waywiser.bench.cuda_memory import CudaDevice, CudaError, GpuMemory, check, driver, gpu_count
 from waywiser.bench.nccl_rank import hear, tell_all
+from waywiser.bench.nvshmem_kernels import NvshmemKernels
 from waywiser.bench.nvshmem_library import UniqueId, init_attributes, open_libnvshmem, unique_id
 from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
 from waywiser.bench.symmetric_slots import SymmetricSlots
@@ -47,7 +49,7 @@ class Nvshmem:
 
     memory = "gpu"
 
-    def __init__(self, rank: int, size: int, file: str) -> None:
+    def __init__(self, rank: int, size: int, file: str, module: str = "") -> None:
         os.environ.update(_ALWAYS | {name: os.environ.get(name, value) for name, value in _UNLESS_SET.items()})
         self.rank, self.size = rank, size
         self._device = CudaDevice(rank % gpu_count())
@@ -62,6 +64,10 @@ class Nvshmem:
         self._join(Path(file))
         self._slots = SymmetricSlots(self._allocate, self._library.nvshmem_free)
         self._signals = self._found(self._library.nvshmem_calloc(2 * size, 8), 16 * size)
+        self.kernels: NvshmemKernels | None = None
+        if module:
+            words = self._found(self._library.nvshmem_calloc(3, 8), 24)
+            self.kernels = NvshmemKernels(self._library, Path(module), self._stream, rank, words)
         self._turns = [0] * size  # messages exchanged with each rank
         self._partner: int | None = None
         self.barrier()
@@ -244,8 +250,8 @@ class _Pair:
 
 
 def main() -> None:
-    """Arguments: socket, rank, size, file, memory."""
-    serve(sys.argv[1], Nvshmem(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))
+    """Arguments: socket, rank, size, file, memory, and a module of kernels if they make calls."""
+    serve(sys.argv[1], Nvshmem(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], "".join(sys.argv[6:7])))
 
 
 if __name__ == "__main__":

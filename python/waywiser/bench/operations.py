@@ -58,6 +58,8 @@ OPERATIONS: dict[str, Operation] = {
         Operation("get_bandwidth", "One-sided gets", "bandwidth", osu="get_bw"),
         Operation("signal", "Signal, until it is seen: half a ping-pong", "latency", halves=True, sizes=_NONE,
                   from_kernel=True),
+        Operation("put_message", "Message that a block puts, until it is seen: half a ping-pong", "latency",
+                  halves=True, sizes=(SMALLEST, 16 << 20), from_kernel=True),
         Operation("atomics", "Atomic fetch_add of a word of another rank", "latency", sizes=_NONE, from_kernel=True),
         Operation("barrier", "Barrier", "collective", sizes=_NONE, osu="barrier"),
         Operation("broadcast", "Broadcast", "collective", osu="bcast"),
@@ -85,7 +87,7 @@ _GROUPS = {
     "one_sided": ("put", "get", "put_bandwidth", "get_bandwidth"),
     "all": tuple(one.name for one in OPERATIONS.values() if not one.from_kernel),
 }
-FROM_KERNEL = ("put", "get", "signal", "atomics", "barrier")
+FROM_KERNEL = ("put", "get", "put_message", "signal", "atomics", "barrier")
 DEFAULT = ("latency", "bandwidth", "bidirectional", "all_reduce")
 
 

@@ -18,6 +18,7 @@ import numpy
 
 _MOST_IN_GRAPH = _WARM_UP = 50
 _PERIOD = 16
+FROM_KERNEL = "kernel"  # the mode in which a kernel makes all calls of a sample
 LOOKS = 16
 _TO_EACH = ("all_to_all", "scatter", "reduce_scatter")
 _FROM_EACH = ("all_to_all", "gather", "all_gather")
@@ -110,6 +111,14 @@ class Library(Protocol):
         ...
 
 
+class KernelCalls(Protocol):
+    """The calls of a library that kernels make."""
+
+    def calls_of(self, request: Request, give: Any, take: Any) -> Callable[[int], bool]: ...
+
+    def is_right(self, operation: str) -> bool: ...
+
+
 @functools.lru_cache(maxsize=2)
 def _base(words: int) -> Any:
     """Bytes that differ at each place."""
@@ -162,7 +171,13 @@ class _Exercise:
             memory = (request.input,) * 2 if self.place.first else (request.output,) * 2
         self.give = library.array(self._given, self._sums, memory[0])
         self.take = library.array(self._taken, self._sums, memory[1])
-        self.call = library.call(request, self.place, self.give, self.take)
+        self._kernels: KernelCalls | None = getattr(library, "kernels", None) if request.mode == FROM_KERNEL else None
+        if self._kernels is not None:
+            self._by_kernel = self._kernels.calls_of(request, self.give, self.take)
+        elif request.mode == FROM_KERNEL:
+            raise NotThere("its kernels are not timed")
+        else:
+            self.call = library.call(request, self.place, self.give, self.take)
         self._waits = request.mode == "blocking" and {request.input, request.output} != {"host"}
         self._graph: tuple[int, Callable[[], None]] | None = None
         if request.mode == "graph":
@@ -183,6 +198,8 @@ class _Exercise:
             self._library.write(self.give, numpy.concatenate(parts))
 
     def check(self, seed: int) -> bool:
+        if self._kernels is not None and not self._kernels.is_right(self._request.operation):
+            return False
         if not self.place.taking_part or not self._block:
             return True
         expected = self._expected(seed)
@@ -198,7 +215,9 @@ class _Exercise:
                 return None
             return _sums(self._block, ((seed & 0xFFFF) + r + offset for r in range(size)))
         sources: list[tuple[int, int]] = [(0, 0)]
-        if operation in MESSAGES:
+        if operation in ("put", "get"):  # of rank 0
+            sources = [(1 - rank, 0)] if rank == (1 if operation == "put" else 0) else []
+        elif operation in MESSAGES:
             one_way = operation not in BOTH_WAYS and "latency" not in operation
             sources = [] if one_way and self.place.first else [(self.place.other, 0)]
         elif operation == "scatter":
@@ -217,7 +236,12 @@ class _Exercise:
     def run(self, calls: int) -> None:
         if not self.place.taking_part:
             return
-        if self._request.mode == "graph":
+        if self._kernels is not None:
+            meets = self._by_kernel(calls)
+            self._library.finish()
+            if meets:
+                self._library.barrier()
+        elif self._request.mode == "graph":
             each = min(calls, _MOST_IN_GRAPH)
             launch = self._captured(each)
             for _ in range(calls // each):

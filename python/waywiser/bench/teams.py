@@ -13,6 +13,7 @@ from pathlib import Path
 
 from waywiser.apply.benchmarks import clean_environment
 from waywiser.bench.nccl_library import find_libnccl, look_for_nccl
+from waywiser.bench.nvshmem_kernels import compiled_for_nvshmem
 from waywiser.bench.nvshmem_library import look_for_nvshmem
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
@@ -35,6 +36,7 @@ class Setup:
     results: Path
     folder: Path  # for sockets and compiled programs
     bind: bool = True
+    by_kernel: bool = False  # kernels make the calls
 
     @property
     def on_gpu(self) -> bool:
@@ -174,7 +176,8 @@ def _nvshmem(setup: Setup, name: str, environment: Mapping[str, str]) -> Team:
     _need_gpu_memory(setup)
     if why := look_for_nvshmem().why_not(setup.ranks):
         raise TeamError(why)
-    return python_ranks(setup, name, environment, module="nvshmem")
+    variant = [str(compiled_for_nvshmem(setup.folder))] if setup.by_kernel else []
+    return python_ranks(setup, name, environment, module="nvshmem", variant=variant)
 
 
 def _nvshmem_alone(setup: Setup) -> Team:
@@ -184,6 +187,8 @@ def _nvshmem_alone(setup: Setup) -> Team:
 def _nvshmem_nccl(setup: Setup) -> Team:
     """NVSHMEM with collectives by NCCL, its default if it finds NCCL."""
     _need_gpu_memory(setup)
+    if setup.by_kernel:
+        raise TeamError("in kernels it has its own collectives: timed as nvshmem")
     if why := look_for_nccl().why_not(setup.ranks):
         raise TeamError(why)
     folders = (os.path.dirname(find_libnccl()), os.environ.get("LD_LIBRARY_PATH", ""))

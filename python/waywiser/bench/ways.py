@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import waywiser._core as _core
-from waywiser.bench.conduct import Case, Contender
+from waywiser.bench.conduct import FROM_KERNEL, Case, Contender
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.row import quantile
 from waywiser.bench.team import NotOffered, Timed
 from waywiser.bench.teams import Setup, our_team
-from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED
+from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE
 from waywiser.stages import Show
 
 _GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "host")
@@ -38,6 +38,8 @@ _MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
 # For messages, prepared ones too: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
 _MOST_BY_LL128_PREPARED = 4 << 20
+_MOST_OF_A_BLOCK = 4 << 20  # one block moves no more at a time
+_BLOCK_SIZES = (8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
 _HOPELESS = 2.0  # slower than the fastest by this factor: timed only once
@@ -61,6 +63,8 @@ class Ranks:
             return _message_ways(size)
         if operation == PREPARED:
             return _prepared_ways(size)
+        if operation == PUT_MESSAGE:
+            return _put_message_ways(size)
         found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
         if size > _MOST_BY_HOST:
             found = [way for way in found if way not in ("host", "LL")]
@@ -76,6 +80,8 @@ class Ranks:
             return _HOST_SIZES
         if self.backend == "virtual_gpu":
             return _VIRTUAL_SIZES
+        if operation == PUT_MESSAGE:
+            return _BLOCK_SIZES
         most = _GPU_SIZES[-1] if operation in ("all_reduce", "broadcast", MESSAGE) else _MOST_OF_EACH_RANK
         return [size for size in _GPU_SIZES if size <= most]
 
@@ -85,6 +91,11 @@ def _message_ways(size: int) -> list[str]:
     range_of = {"LL": (0, _MOST_BY_LL), "LL128": (0, _MOST_BY_LL128_MESSAGES), "bulk": (_LEAST_BY_BULK, size)}
     found = [way for way in _MESSAGE_WAYS if range_of[way][0] <= size <= range_of[way][1]]
     return [way + each for way in found for each in blocks]
+
+
+def _put_message_ways(size: int) -> list[str]:
+    range_of = {"LL": (0, _MOST_BY_LL), "LL128": (0, _MOST_OF_A_BLOCK), "stores": (0, size), "bulk": (1 << 10, size)}
+    return [way for way, (least, most) in range_of.items() if least <= size <= most]
 
 
 def _prepared_ways(size: int) -> list[str]:
@@ -113,11 +124,11 @@ class _Way:
 def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
     """The numbers of ranks that `tune` times on this machine."""
     if backend == "virtual_gpu":  # too slow for collectives, and their times mean nothing
-        return [Ranks(2, "gpu", backend, (MESSAGE, PREPARED))] if gpus > 1 else []
+        return [Ranks(2, "gpu", backend, (MESSAGE, PREPARED, PUT_MESSAGE))] if gpus > 1 else []
     found = [Ranks(2, "host", backend)]
     if backend == "cuda" and gpus > 1:
         ranks = [Ranks(count, "gpu", backend) for count in sorted({2, min(gpus, 8)}, reverse=True)]
-        found = [*ranks[:-1], replace(ranks[-1], operations=(*COLLECTIVES, MESSAGE, PREPARED)), *found]
+        found = [*ranks[:-1], replace(ranks[-1], operations=(*COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)), *found]
     return found
 
 
@@ -158,7 +169,8 @@ def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterat
     hides their differences.
     """
     contenders: dict[str, Contender] = {}
-    cases = {way: replace(case, mode="graph") if case.memory == "gpu" and way != "host" else case for way in ways}
+    mode = FROM_KERNEL if case.operation.from_kernel else "graph"
+    cases = {way: replace(case, mode=mode) if case.memory == "gpu" and way != "host" else case for way in ways}
     for way in ways:
         one = Contender(_Way(team, way))
         try:

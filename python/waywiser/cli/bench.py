@@ -180,6 +180,7 @@ def backend_for(asked: str, memory: Sequence[str]) -> str:
 def _with_own_ranks(
     wanted: Wanted, backend: str, bind: bool, output: Path, peers: list[str], full: bool, form: str
 ) -> None:
+    from waywiser.bench.conduct import FROM_KERNEL as KERNEL
     from waywiser.bench.outcome import Outcome
     from waywiser.bench.run import timed
     from waywiser.bench.startup import time_startup
@@ -191,7 +192,8 @@ def _with_own_ranks(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints the results so far
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
-        setup = Setup(wanted.ranks, kind, wanted.ranks if kind == "virtual_gpu" else 0, output, folder, bind)
+        by_kernel = KERNEL in wanted.modes
+        setup = Setup(wanted.ranks, kind, wanted.ranks if kind == "virtual_gpu" else 0, output, folder, bind, by_kernel)
         try:
             if wanted.cases():
                 ours = our_team(setup)

@@ -12,7 +12,7 @@ import typer
 from waywiser.cli.options import Recorded, ResultsFolder, results_of
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core, is_elsewhere
-from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, Profile, pair_text
+from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, PUT_MESSAGE, Profile, pair_text
 from waywiser.results import DEFAULT, Results, recorded_machines
 from waywiser.units import format_bytes, parse_bytes
 
@@ -57,7 +57,7 @@ def explain(
     count = parse_bytes(size)
     if any(map(is_elsewhere, (source, destination))):
         processes = 2
-    collective = source in (*COLLECTIVES, MESSAGE, PREPARED)
+    collective = source in (*COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)
     if collective and machine is not None:
         _check_measured(machine, source)
     results = results_of(output, machine, **_asked(source, destination, operation, processes))

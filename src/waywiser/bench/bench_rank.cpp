@@ -1,6 +1,7 @@
 #include "waywiser/bench/bench_rank.hpp"
 
 #include <array>
+#include <optional>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
@@ -49,7 +50,8 @@ std::vector<Seconds> BenchRank::run(const BenchRequest& request) {
     exercise_ = make_exercise({group_, *platform_}, request);
     case_ = case_of(request);
   }
-  const ForcedAlgorithm way(group_, request.way);
+  std::optional<ForcedAlgorithm> way;  // a kernel takes its own
+  if (request.mode != CallMode::kernel) way.emplace(group_, request.way);
   std::vector<Seconds> times;
   times.reserve(static_cast<std::size_t>(request.samples));
   exercise_->prepare(request.seed);

@@ -43,6 +43,10 @@ std::optional<Error> Heap::State::fault() const {
                                            ": stores do not reach it: " + why_proxied[static_cast<std::size_t>(peer)]);
     case FaultReason::stopped:
       return Error(ErrorKind::io, me + "a kernel was stopped: " + (proxy ? proxy->failure() : "the group has failed"));
+    case FaultReason::too_long:
+      return Error(ErrorKind::invalid_input, me + "a message of " + std::to_string(told.bytes) +
+                                                 " bytes is longer than the inbox at offset " +
+                                                 std::to_string(told.offset) + " takes");
     case FaultReason::no_rank: break;
   }
   return Error(ErrorKind::invalid_input,

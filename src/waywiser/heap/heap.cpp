@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "waywiser/heap/device/messages.hpp"
 #include "waywiser/heap/heap_state.hpp"
 
 namespace waywiser {
@@ -57,6 +58,9 @@ Region Heap::open(const HeapTicket& ticket) {
 
 one_sided::HeapTerms Heap::terms(const Stream& stream) const { return state_->terms(&stream); }
 one_sided::HeapTerms Heap::terms() const { return state_->terms(nullptr); }
+
+Bytes Heap::inbox_bytes(Bytes most) const noexcept { return one_sided::inbox_bytes(state_->protocols, most); }
+const std::string& Heap::why_no_lines() const noexcept { return state_->why_no_lines; }
 
 void Heap::set_deadline(Seconds deadline) {
   if (!(deadline > 0) || deadline > 1e9)

@@ -54,6 +54,10 @@ class [[gnu::visibility("default")]] Heap {
   // For kernels on a stream of the heap's GPU; for threads of the host.
   one_sided::HeapTerms terms(const Stream& stream) const;
   one_sided::HeapTerms terms() const;
+  // The bytes of the heap that an inbox takes for messages of at most so many: one_sided::put_message.
+  Bytes inbox_bytes(Bytes most) const noexcept;
+  // Why messages do not go by LL128; empty if those of some sizes may.
+  const std::string& why_no_lines() const noexcept;
   // The limit of each wait in later kernels; at first the group's timeout.
   void set_deadline(Seconds deadline);
   // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap, io

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "waywiser/heap/message_protocols.hpp"
 #include "waywiser/kernels/clear.hpp"
 
 namespace waywiser {
@@ -57,7 +58,17 @@ Heap::State::State(Group& of, const std::string& its_name, Place where, Bytes si
   const HeapOffer mine = make_part();
   std::vector<HeapOffer> all = heap_gather(group, mine);
   check_alike(all);
-  std::uint64_t not_reached = 0;
+  const std::vector<HeapReach> reached = heap_gather(group, reach_all(all));
+  choose_protocols(reached);
+  make_proxy(reached);
+}
+
+Heap::State::~State() {
+  if (proxy) proxy->end();
+}
+
+HeapReach Heap::State::reach_all(const std::vector<HeapOffer>& all) {
+  HeapReach mine;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     opened.emplace_back();
     why_proxied.emplace_back();
@@ -68,23 +79,30 @@ Heap::State::State(Group& of, const std::string& its_name, Place where, Bytes si
         } catch (const Error& error) {
           why_proxied.back() = error.what();
         }
+      if (!arrive_in_lines(all[rank])) mine.has_lines = 0;
     }
-    if (!why_proxied.back().empty()) not_reached |= std::uint64_t{1} << rank;
+    if (!why_proxied.back().empty()) mine.not_reached |= std::uint64_t{1} << rank;
   }
-  make_proxy(heap_gather(group, not_reached));
+  return mine;
 }
 
-Heap::State::~State() {
-  if (proxy) proxy->end();
+void Heap::State::choose_protocols(const std::vector<HeapReach>& all) {
+  for (const HeapReach& each : all)
+    if (each.not_reached != 0)
+      why_no_lines = "stores do not reach all ranks";
+    else if (each.has_lines == 0 && why_no_lines.empty())
+      why_no_lines = "not all GPUs are joined by NVLink";
+  protocols = message_protocols(hosts_of(group)->session().options().chooser.get(), why_no_lines.empty());
 }
 
 // All ranks make one if any needs it: fences and teams are the same everywhere.
-void Heap::State::make_proxy(const std::vector<std::uint64_t>& not_reached) {
-  if (std::ranges::all_of(not_reached, [](std::uint64_t ranks) { return ranks == 0; })) return;
+void Heap::State::make_proxy(const std::vector<HeapReach>& reached) {
+  if (std::ranges::all_of(reached, [](const HeapReach& each) { return each.not_reached == 0; })) return;
   const auto me = static_cast<unsigned>(group.rank());
   std::vector<int> peers;
-  for (unsigned rank = 0; rank < not_reached.size(); ++rank)
-    if (((not_reached[me] >> rank | not_reached[rank] >> me) & 1) != 0) peers.push_back(static_cast<int>(rank));
+  for (unsigned rank = 0; rank < reached.size(); ++rank)
+    if (((reached[me].not_reached >> rank | reached[rank].not_reached >> me) & 1) != 0)
+      peers.push_back(static_cast<int>(rank));
   of_proxy = group.split(0);
   HeapOffer mine;
   try {
@@ -150,6 +168,12 @@ std::string Heap::State::why_not_reached(int rank, const HeapOffer& theirs) cons
   return platform->why_no_peer_access(place.index, gpu->index).value_or("");
 }
 
+bool Heap::State::arrive_in_lines(const HeapOffer& theirs) const {
+  if (!place.is_gpu()) return true;
+  const auto gpu = platform->find_gpu(theirs.memory.identity());
+  return gpu && !platform->why_no_whole_lines(place.index, gpu->index);
+}
+
 Memory Heap::State::open(const SharedRegion& shared) const {
   return place.is_gpu() ? platform->open_shared(shared, place) : open_shared_host(*platform, shared, place);
 }
@@ -179,6 +203,7 @@ one_sided::HeapTerms Heap::State::terms(const Stream* stream) const {
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
   terms.rank = group.rank();
   terms.size = group.size();
+  terms.protocols = protocols;
   terms.notice = reinterpret_cast<one_sided::FaultNotice*>(reach(notice.region()));
   if (proxy) {
     terms.ring = proxy->ring(stream);

@@ -22,6 +22,12 @@ struct HeapOffer {
   std::array<char, 256> why_not{};
 };
 
+// How a rank reaches the others.
+struct HeapReach {
+  std::uint64_t not_reached = 0;  // bits of ranks
+  std::uint64_t has_lines = 1;    // its stores arrive in whole lines everywhere
+};
+
 // The parts of a heap, which its teams share.
 struct [[gnu::visibility("hidden")]] Heap::State {
   static constexpr unsigned most_teams = 64;
@@ -57,13 +63,20 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   std::shared_ptr<HeapProxy> proxy;      // nullptr: all ranks reach all
   std::vector<Memory> tickets;           // opened
   std::uint64_t teams = 0;               // bits of slots in use at this rank
+  std::string why_no_lines;              // at all ranks
+  one_sided::Protocols protocols;        // of messages, the same at all ranks
 
  private:
   HeapOffer make_part();
-  // By rank: bits of the ranks that its stores do not reach.
-  void make_proxy(const std::vector<std::uint64_t>& not_reached);
+  // Opens the memory of the others.
+  HeapReach reach_all(const std::vector<HeapOffer>& all);
+  // All ranks follow one plan.
+  void choose_protocols(const std::vector<HeapReach>& all);
+  void make_proxy(const std::vector<HeapReach>& reached);
   std::vector<HeapOffer> offers_of_all(const HeapOffer& mine) const;
   std::string why_not_reached(int rank, const HeapOffer& theirs) const;
+  // Whether stores to that rank become visible in whole lines.
+  bool arrive_in_lines(const HeapOffer& theirs) const;
 };
 
 // Equal bytes of each rank, by rank. Collective.

@@ -223,6 +223,7 @@ def heaps(group: ww.Group) -> None:
     assert (team.rank, team.size) == (group.rank, 2) and (heap.name, heap.nbytes) == ("typed", 4096)
     other = 1 - group.rank
     assert heap.why_proxied(other) == "" and heap.address(other) > 0
+    assert heap.inbox_bytes(1000) >= 1000 and heap.why_no_lines() == ""
     heap.set_deadline(30)
     heap.put(np.full(4, 7.0), other, 64)
     heap.signal(other, 0, 2, "add")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/heap/body_run.hpp"
+#include "tests/heap/message_bodies.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/one_sided.cuh"
 
@@ -12,17 +13,28 @@ namespace {
 using namespace one_sided;
 
 template <typename Body>
-__global__ void __launch_bounds__(body_threads)
+constexpr unsigned threads_of() {
+  if constexpr (requires { Body::threads; })
+    return Body::threads;
+  else
+    return body_threads;
+}
+
+template <typename Body>
+__global__ void __launch_bounds__(threads_of<Body>())
     body_kernel(const __grid_constant__ HeapTerms terms, const __grid_constant__ BodyTerms more) {
+  __shared__ alignas(128) std::byte staging[16 << 10];
   CudaHeapBlock block;
+  block.set_staging(staging, sizeof staging);
   const OneSided<CudaHeapBlock> ranks(block, terms);
   Body::run(BodyRanks<CudaHeapBlock>{ranks, more});
 }
 
 template <typename Body>
 void launch_on_gpu(Stream& stream, const HeapTerms& terms, const BodyTerms& more) {
-  stream.launch({1, body_threads, {}, [&](void* native) {
-                   body_kernel<Body><<<1, body_threads, 0, static_cast<cudaStream_t>(native)>>>(terms, more);
+  constexpr unsigned threads = threads_of<Body>();
+  stream.launch({1, threads, {}, [&](void* native) {
+                   body_kernel<Body><<<1, threads, 0, static_cast<cudaStream_t>(native)>>>(terms, more);
                    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
                      throw Error(ErrorKind::device, cudaGetErrorString(error));
                  }});
@@ -39,6 +51,7 @@ TEST(HeapOnCudaGpus, DeviceCallsAndLitmusTests) {
     each_body([&](const char* name, auto body) {
       run_body(group, gpu(group.rank()), name, 100000, 20, launch_on_gpu<decltype(body)>);
     });
+    run_body(group, gpu(group.rank()), "messages", 100, 20, launch_on_gpu<MessageCalls>);
   }),
             no_problems);
 }
@@ -54,6 +67,7 @@ TEST(HeapOnCudaGpus, DeviceCallsAndLitmusTestsByTheProxy) {
     each_body([&](const char* name, auto body) {
       run_body(group, gpu(group.rank()), name, 90, 20, launch_on_gpu<decltype(body)>);
     });
+    run_body(group, gpu(group.rank()), "messages", 90, 20, launch_on_gpu<MessageCalls>);
   }),
             no_problems);
 }

@@ -2,13 +2,14 @@
 
 #include <functional>
 
+#include "waywiser/heap/device/messages.hpp"
 #include "waywiser/heap/device/team.hpp"
 
 namespace waywiser::one_sided {
 
 // What a timed kernel does `calls` times. A heap has a word for signals and one for atomics, and `bytes` at data_at.
 struct KernelCalls {
-  enum class Kind : std::uint32_t { put, get, signal, atomics, barrier };
+  enum class Kind : std::uint32_t { put, get, signal, atomics, barrier, message };
   static constexpr std::uint64_t signal_at = 0, atomics_at = 256, data_at = 4096;
 
   Kind kind = Kind::put;
@@ -16,11 +17,25 @@ struct KernelCalls {
   TeamTerms team;             // all ranks
   std::byte* data = nullptr;  // what rank 0 puts, or gets
   std::uint64_t bytes = 0;
+  Inbox inbox;                         // of messages
   std::uint64_t first = 1, calls = 1;  // numbers of signals; they go on from kernel to kernel
 };
 
+// Rank 0 puts a message, which rank 1 puts back; by one block of each.
+template <typename Gpu>
+WAYWISER_DEVICE void pass_messages(const OneSided<Gpu>& ranks, const KernelCalls& task) {
+  const int rank = ranks.rank(), other = 1 - rank;
+  if (rank > 1 || ranks.gpu().block() != 0) return;
+  auto* taken = ranks.template at<std::byte>(KernelCalls::data_at);
+  for (std::uint64_t number = task.first; number < task.first + task.calls; ++number) {
+    if (rank == 0) put_message<Scope::block>(ranks, task.inbox, taken, task.data, task.bytes, number, other);
+    wait_message<Scope::block>(ranks, task.inbox, taken, task.bytes, number, other);
+    if (rank == 1) put_message<Scope::block>(ranks, task.inbox, taken, taken, task.bytes, number, other);
+  }
+}
+
 // Rank 0 puts into rank 1 and waits until the bytes are there, gets from it, or adds to its word; the two signal each
-// other in turn; all ranks meet. By all blocks of a kernel, each with its part of the bytes.
+// other in turn, or pass messages; all ranks meet. By all blocks of a kernel, each with its part of the bytes.
 template <typename Gpu>
 WAYWISER_DEVICE void make_kernel_calls(Gpu& gpu, const KernelCalls& task) {
   using Kind = KernelCalls::Kind;
@@ -42,6 +57,7 @@ WAYWISER_DEVICE void make_kernel_calls(Gpu& gpu, const KernelCalls& task) {
     }
     return;
   }
+  if (task.kind == Kind::message) return pass_messages(ranks, task);
   if (rank != 0) return;
   if (task.kind == Kind::atomics) {
     auto* word = ranks.template at<std::uint64_t>(KernelCalls::atomics_at);
@@ -53,13 +69,13 @@ WAYWISER_DEVICE void make_kernel_calls(Gpu& gpu, const KernelCalls& task) {
   };
   const std::uint64_t begin = part(gpu.block()), count = part(gpu.block() + 1) - begin;
   auto* there = ranks.template at<std::byte>(KernelCalls::data_at) + begin;
-  for (std::uint64_t i = 0; i < task.calls; ++i)
-    if (task.kind == Kind::get) {
+  for (std::uint64_t i = 0; i < task.calls; ++i) {
+    if (task.kind == Kind::get)
       ranks.template get<Scope::block>(task.data + begin, there, count, 1);
-    } else {
+    else
       ranks.template put<Scope::block>(there, task.data + begin, count, 1);
-      ranks.template quiet<Scope::block>();
-    }
+    ranks.template quiet<Scope::block>();  // a put is complete, and the next get finds no old values in a cache
+  }
 }
 
 // So many blocks share the link best, and fewer where each has little: docs/lab/gpu-one-sided.md.

@@ -7,6 +7,7 @@
 #include "waywiser/bench/from_kernel/kernel_calls.hpp"
 #include "waywiser/heap/device/host_heap_block.hpp"
 #include "waywiser/heap/heap.hpp"
+#include "waywiser/heap/message_protocols.hpp"
 
 namespace waywiser {
 namespace {
@@ -20,6 +21,7 @@ std::optional<Kind> kind_named(std::string_view name) {
   if (name == "signal") return Kind::signal;
   if (name == "atomics") return Kind::atomics;
   if (name == "barrier") return Kind::barrier;
+  if (name == "put_message") return Kind::message;
   return {};
 }
 
@@ -31,13 +33,18 @@ class KernelExercise : public Exercise {
         place_(bench.place(request.output)),
         given_(bench.platform, place_, request.bytes),
         taken_(bench.platform, place_, request.bytes),
-        heap_(group_, "bench", place_, KernelCalls::data_at + request.bytes),
+        heap_(group_, "bench", place_, KernelCalls::data_at + request.bytes + room_for_inbox(request, kind)),
         team_(heap_.world()),
-        stream_(bench.platform.open_stream(place_)) {}
+        stream_(bench.platform.open_stream(place_)) {
+    if (request.way.empty()) return;
+    only_ = only_protocol(request.way);
+    if (only_->lines != 0 && !heap_.why_no_lines().empty())
+      throw Error(ErrorKind::unavailable, "messages by LL128: " + heap_.why_no_lines());
+  }
 
   void prepare(std::uint64_t seed) override {
     seed_ = seed;
-    if (kind_ != Kind::put && kind_ != Kind::get) return;
+    if (kind_ != Kind::put && kind_ != Kind::get && kind_ != Kind::message) return;
     given_.fill(0, request_.bytes, seed);
     if (kind_ == Kind::get) copy(in_heap(), region_of(given_));
   }
@@ -45,19 +52,20 @@ class KernelExercise : public Exercise {
     KernelCalls task;
     task.kind = kind_;
     task.team = team_.terms();
-    task.data = stream_->reach(region_of(kind_ == Kind::put ? given_ : taken_));
+    task.data = stream_->reach(region_of(kind_ == Kind::get ? taken_ : given_));
     task.bytes = request_.bytes;
+    task.inbox = {KernelCalls::data_at + request_.bytes, request_.bytes};
     task.first = made_ + 1;
     task.calls = static_cast<std::uint64_t>(calls);
     made_ += task.calls;
     launch(task);
     heap_.synchronize(*stream_);
-    if (kind_ != Kind::signal && kind_ != Kind::barrier) group_.barrier();
+    if (kind_ == Kind::put || kind_ == Kind::get || kind_ == Kind::atomics) group_.barrier();
   }
   void check() override {
     if (kind_ == Kind::get && group_.rank() == 0) check_bytes(taken_);
-    if (group_.rank() != 1) return;
-    if (kind_ == Kind::put) {
+    if (group_.rank() > 1 || (group_.rank() == 0 && kind_ != Kind::message)) return;
+    if (kind_ == Kind::put || kind_ == Kind::message) {
       copy(region_of(taken_), in_heap());
       check_bytes(taken_);
     }
@@ -83,8 +91,11 @@ class KernelExercise : public Exercise {
   }
   void launch(KernelCalls task) {
     task.terms = place_.is_gpu() ? heap_.terms(*stream_) : heap_.terms();
+    if (only_) task.terms.protocols = *only_;
     const auto body = [task] {
+      std::byte staging[4096];
       one_sided::HostHeapBlock gpu;
+      gpu.set_staging(staging, sizeof staging);
       one_sided::make_kernel_calls(gpu, task);
     };
     if (place_.is_gpu()) {
@@ -98,12 +109,19 @@ class KernelExercise : public Exercise {
     }
   }
 
+  // For every protocol.
+  static Bytes room_for_inbox(const BenchRequest& request, Kind kind) {
+    if (kind != Kind::message) return 0;
+    return one_sided::inbox_bytes({request.bytes, request.bytes}, request.bytes);
+  }
+
   const Kind kind_;
   const Place place_;
   BenchBuffer given_, taken_;
   Heap heap_;
   HeapTeam team_;
   std::unique_ptr<Stream> stream_;
+  std::optional<one_sided::Protocols> only_;  // empty: as the plan says
   std::uint64_t seed_ = 0, made_ = 0;
 };
 
@@ -123,6 +141,8 @@ std::unique_ptr<Exercise> make_kernel_exercise(const Bench& bench, const BenchRe
   if (request.mode != CallMode::kernel) return nullptr;
   const std::optional<Kind> kind = kind_named(request.operation);
   if (!kind) throw Error(ErrorKind::unavailable, request.operation + " is not timed from inside a kernel");
+  if (!request.way.empty() && *kind != Kind::message)
+    throw Error(ErrorKind::unavailable, request.operation + " from a kernel has one way");
   check_memory(bench, request);
   return std::make_unique<KernelExercise>(bench, request, *kind);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "waywiser/heap/device/cuda_bulk.cuh"
 #include "waywiser/heap/device/terms.hpp"
 #include "waywiser/kernels/block/cuda_block.cuh"
 #include "waywiser/kernels/copy_body.hpp"
@@ -28,6 +29,14 @@ class CudaHeapBlock : public block::CudaBlock {
     if (scope == Scope::warp) __syncwarp();
     if (scope == Scope::block) __syncthreads();
   }
+  // Whether the threads of a scope are whole warps, which put and wait for lines.
+  __device__ bool has_lines(Scope scope) const { return count_of(scope) % 32 == 0; }
+  // Shared memory through which a block's long puts go by bulk asynchronous copies, where the GPU has them: at least
+  // least_staging bytes from a multiple of 128 on. All threads set the same.
+  __device__ void set_staging(std::byte* memory, unsigned bytes) { bulk_ = CudaBulk(memory, bytes); }
+  __device__ bool has_bulk() const { return bulk_.piece() != 0; }
+  __device__ const CudaBulk& bulk() const { return bulk_; }
+  __device__ void order_bulk() const { CudaBulk::order(); }
   __device__ std::uint64_t of_first(Scope scope, std::uint64_t value) const {
     if (scope == Scope::warp) return __shfl_sync(~0u, value, 0);
     if (scope == Scope::thread) return value;
@@ -120,6 +129,8 @@ class CudaHeapBlock : public block::CudaBlock {
   __device__ static Bits<Word>* bits(Word* word) {
     return reinterpret_cast<Bits<Word>*>(word);
   }
+
+  CudaBulk bulk_;
 };
 
 }  // namespace waywiser::one_sided

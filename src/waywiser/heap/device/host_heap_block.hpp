@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <type_traits>
 
 #include "waywiser/heap/device/terms.hpp"
@@ -8,6 +9,29 @@
 #include "waywiser/kernels/copy_body.hpp"
 
 namespace waywiser::one_sided {
+
+// Pieces of a copy through memory between, on a host: the twin of CudaBulk.
+class HostBulk {
+ public:
+  HostBulk() = default;
+  HostBulk(std::byte* memory, unsigned bytes) : memory_(memory), piece_(bulk_piece_of(bytes)) {}
+
+  unsigned piece() const { return piece_; }
+  void begin() const {}
+  void load(unsigned stage, const std::byte* from, unsigned bytes) const { std::memcpy(at(stage), from, bytes); }
+  void wait_loaded(unsigned /*stage*/, unsigned /*turn*/) const {}
+  void store(unsigned stage, std::byte* to, unsigned bytes) const { std::memcpy(to, at(stage), bytes); }
+  // All stages are read but that of the newest store; all stores are over.
+  void wait_read_but_newest() const {}
+  void wait_stored() const {}
+  void end() const {}
+
+ private:
+  std::byte* at(unsigned stage) const { return memory_ + bulk_barriers + std::size_t{stage} * piece_; }
+
+  std::byte* memory_ = nullptr;
+  unsigned piece_ = 0;  // bytes of a stage; 0: there is no memory between
+};
 
 // A HostBlock that also has what one-sided communication needs: the twin of CudaHeapBlock. Its thread is alone in each
 // scope.
@@ -24,11 +48,19 @@ class HostHeapBlock : public block::HostBlock {
   unsigned index_in(Scope) const { return 0; }
   unsigned count_of(Scope) const { return 1; }
   void join(Scope) const {}
+  // Whether the threads of a scope are whole warps, which put and wait for lines.
+  bool has_lines(Scope scope) const { return scope != Scope::thread; }
   // What the first thread of the scope has, for all of them.
   template <typename Value>
   Value of_first(Scope, Value value) const {
     return value;
   }
+
+  // Memory through which a block's long puts go by bulk asynchronous copies: at least least_staging bytes.
+  void set_staging(std::byte* memory, unsigned bytes) { bulk_ = HostBulk(memory, bytes); }
+  bool has_bulk() const { return bulk_.piece() != 0; }
+  const HostBulk& bulk() const { return bulk_; }
+  void order_bulk() const {}
 
   // Copies by all threads of a scope: into the memory of a rank, out of it, and out of it at any time before quiet().
   void give(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
@@ -86,6 +118,8 @@ class HostHeapBlock : public block::HostBlock {
     } alone;
     copy_body(alone, to, from, bytes);
   }
+
+  HostBulk bulk_;
 };
 
 }  // namespace waywiser::one_sided

@@ -81,6 +81,10 @@ class ReachedHeap {
     }
     stop(FaultReason::late, from, offset_of(word), sizeof(Word));
   }
+  // A message that is longer than its inbox.
+  WAYWISER_DEVICE void stop_too_long(std::uint64_t inbox, std::uint64_t bytes, int rank) const {
+    stop(FaultReason::too_long, rank, inbox, bytes);
+  }
 
  protected:
   template <typename T>

@@ -27,8 +27,30 @@ inline constexpr unsigned most_ranks = 64;
 // Of a rank: no rank is named; of an address: other memory, which the host has opened.
 inline constexpr int any_rank = -1, opened = -1;
 
+// How put_message() carries a message: data and flag in one store (LL, LL128), or stores and then a signal.
+enum class Protocol : std::uint32_t { packets, lines, stores };
+
+// Up to how many bytes a message goes by each; from how many on a block's put goes by bulk asynchronous copies.
+struct Protocols {
+  std::uint64_t packets = 0, lines = 0, bulk = ~std::uint64_t{0};
+
+  bool operator==(const Protocols&) const = default;
+};
+
+// Where messages of one sender and of at most so many bytes arrive: an offset in the heap.
+struct Inbox {
+  std::uint64_t offset = 0, most = 0;
+};
+
+// A bulk copy has so many pieces under way, each in a stage of the memory between; the stages' barriers come first.
+inline constexpr unsigned bulk_stages = 4, bulk_barriers = 128, least_staging = bulk_barriers + bulk_stages * 128;
+
+WAYWISER_DEVICE constexpr unsigned bulk_piece_of(unsigned staging) {
+  return staging < least_staging ? 0 : (staging - bulk_barriers) / bulk_stages / 128 * 128;
+}
+
 // Why a kernel has stopped.
-enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank, proxy_late, stopped };
+enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank, proxy_late, stopped, too_long };
 
 // In host memory: what a kernel tells the host before it stops. `failed` is written last.
 struct alignas(16) FaultNotice {
@@ -55,6 +77,7 @@ struct HeapTerms {
   int rank = 0, size = 0;
   ProxyRing* ring = nullptr;         // nullptr: all ranks are reached
   std::uint64_t* tickets = nullptr;  // the next one of the ring
+  Protocols protocols;               // the same at all ranks
 };
 
 // A team, as kernels use it: HeapTeam::terms.

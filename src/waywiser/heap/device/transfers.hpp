@@ -4,6 +4,48 @@
 
 namespace waywiser::one_sided {
 
+// A piece is loaded into a stage and stored from there; what load() and store() begin is over when a wait says so.
+// Addresses and bytes are multiples of 16. By one thread. `Bulk`: HostBulk, CudaBulk.
+template <typename Bulk>
+WAYWISER_DEVICE void bulk_copy(const Bulk& bulk, std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  const std::uint64_t piece = bulk.piece(), pieces = (bytes + piece - 1) / piece;
+  const auto length = [&](std::uint64_t i) {
+    return static_cast<unsigned>(bytes - i * piece < piece ? bytes - i * piece : piece);
+  };
+  const auto load = [&](std::uint64_t i) {
+    bulk.load(static_cast<unsigned>(i % bulk_stages), from + i * piece, length(i));
+  };
+  bulk.begin();
+  for (std::uint64_t i = 0; i < bulk_stages && i < pieces; ++i) load(i);
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    const auto stage = static_cast<unsigned>(i % bulk_stages);
+    bulk.wait_loaded(stage, static_cast<unsigned>(i / bulk_stages));
+    bulk.store(stage, to + i * piece, length(i));
+    if (i == 0 || i - 1 + bulk_stages >= pieces) continue;
+    bulk.wait_read_but_newest();  // the stage of the store before is free
+    load(i - 1 + bulk_stages);
+  }
+  bulk.wait_stored();
+  bulk.end();
+}
+
+// A put by a block: all of its threads, which join at the beginning and the end. False, and nothing is done: without
+// memory between, or if the addresses do not lie alike.
+template <typename Gpu>
+WAYWISER_DEVICE bool give_in_bulk(Gpu& gpu, std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(to);
+  const std::uint64_t head = (16 - at % 16) % 16;
+  if (!gpu.has_bulk() || (at ^ reinterpret_cast<std::uintptr_t>(from)) % 16 != 0 || bytes < head + 16) return false;
+  const std::uint64_t middle = (bytes - head) / 16 * 16, tail = head + middle;
+  gpu.order_bulk();
+  gpu.join(Scope::block);
+  if (gpu.index_in(Scope::block) == 0) bulk_copy(gpu.bulk(), to + head, from + head, middle);
+  gpu.give(Scope::block, to, from, head);
+  gpu.give(Scope::block, to + tail, from + tail, bytes - tail);
+  gpu.join(Scope::block);
+  return true;
+}
+
 // Puts and gets, which move `count` elements, signals, and what orders them. `Scope`: the threads that make the call
 // together, with equal arguments; those of a warp or a block join at its beginning and its end. The memory of another
 // rank is named by the same place in this rank's own memory; with the rank `opened`, by the address that Heap::open has
@@ -19,6 +61,10 @@ class Transfers : public ReachedHeap<Gpu> {
   WAYWISER_DEVICE void put(T* destination, const T* source, std::uint64_t count, int rank) const {
     if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, 1, 1, rank);
     T* to = this->place(destination, count, rank);
+    if constexpr (scope == Scope::block)
+      if (count * sizeof(T) >= this->terms().protocols.bulk &&
+          give_in_bulk(gpu(), bytes(to), bytes(source), count * sizeof(T)))
+        return;
     gpu().join(scope);
     gpu().give(scope, bytes(to), bytes(source), count * sizeof(T));
     gpu().join(scope);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "waywiser/bench/from_kernel/kernel_calls.hpp"
 #include "waywiser/device/cuda/kernel_launch.hpp"
 #include "waywiser/heap/device/cuda_heap_block.cuh"
@@ -8,8 +10,16 @@ namespace {
 constexpr unsigned most_threads = 512;
 
 __global__ void __launch_bounds__(most_threads) kernel_calls_kernel(const __grid_constant__ KernelCalls task) {
+  __shared__ alignas(128) std::byte staging[46 << 10];
   CudaHeapBlock gpu;
+  gpu.set_staging(staging, sizeof staging);
   make_kernel_calls(gpu, task);
+}
+
+// A thread for each 8 bytes of a message, in whole warps.
+unsigned message_threads(KernelCalls::Kind kind, std::uint64_t bytes) {
+  const std::uint64_t wanted = kind == KernelCalls::Kind::message ? (bytes / 8 + 31) / 32 * 32 : 32;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 32, most_threads));
 }
 
 }  // namespace
@@ -17,8 +27,9 @@ __global__ void __launch_bounds__(most_threads) kernel_calls_kernel(const __grid
 std::function<void(void*)> cuda_launcher(const KernelCalls& task) {
   return [=](void* stream) {
     const bool moves = task.kind == KernelCalls::Kind::put || task.kind == KernelCalls::Kind::get;
-    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, moves ? most_threads : 32, false,
-                  stream, "launch of timed calls", task);
+    const unsigned threads = moves ? most_threads : message_threads(task.kind, task.bytes);
+    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, threads, false, stream,
+                  "launch of timed calls", task);
   };
 }
 
