@@ -43,8 +43,8 @@ class GpuWork {
   // A call that is over: the function itself took `seconds` of it, outside of the streams.
   void add(Seconds begin, Seconds end, Seconds seconds);
   bool is_under_way() const;
-  // Waits until all of the stream is over, and all of stream 0 that it is behind; in stream 0 all of all streams. Throws
-  // timeout or device.
+  // Waits until all of the stream is over, and all of stream 0 that it is behind; in stream 0 all of all streams.
+  // Throws timeout or device.
   void settle();
   void settle_all();
 

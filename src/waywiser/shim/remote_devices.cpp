@@ -62,6 +62,7 @@ void use_stream(RemoteDevice& device, CUstream stream) {
 }
 
 RemoteGpu& RemoteDevice::gpu() {
+  if (closed_) end_with(CUDA_ERROR_DEINITIALIZED);
   if (!gpu_) {
     gpu_.emplace(connect_remote_gpu(options_));
     driver().set_timeout(longest_timeout);  // programs set none: only a server that has gone ends a call
@@ -77,12 +78,14 @@ const GpuFacts& RemoteDevice::facts() {
 }
 
 void RemoteDevice::close() noexcept {
+  closed_ = true;
   if (!gpu_) return;
   try {
-    driver().set_timeout(closing_patience);
+    RemoteDriver(*gpu_).set_timeout(closing_patience);
   } catch (const Error&) {  // it is closed
   }
   gpu_->close();
+  gpu_.reset();  // and its threads, which use OpenSSL: its own end comes next
 }
 
 CUdeviceptr RemoteDevice::allocate(Bytes bytes) {
@@ -161,6 +164,8 @@ RemoteDevice& RemoteDevices::current() {
 
 void RemoteDevices::close() noexcept {
   const EnteredDriver entered;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;  // another thread is in a call, and stays there
   for (const auto& device : devices_) device->close();
 }
 

@@ -72,6 +72,7 @@ class RemoteDevice {
   RemoteDriver driver() { return RemoteDriver(gpu()); }
   const GpuFacts& facts();
   CUcontext primary() noexcept { return &primary_; }
+  // At the end of the process.
   void close() noexcept;
 
   // Memory of the GPU, by its address.
@@ -100,6 +101,7 @@ class RemoteDevice {
   CUctx_st primary_;
   std::map<CUdeviceptr, Part> memory_;
   Bytes used_ = 0;
+  bool closed_ = false;
 };
 
 // All GPUs of the server that WAYWISER_REMOTE names, with the key of WAYWISER_REMOTE_KEY.
