@@ -7,8 +7,7 @@
 namespace waywiser::defaults {
 
 inline constexpr Default heap_packets_beside_lines{"messages of a heap by LL where LL128 is available", 2 * kib,
-                                                   "bytes at most",
-                                                   "2 x H100: docs/lab/gpu-one-sided.md, one block"};
+                                                   "bytes at most", "2 x H100: docs/lab/gpu-one-sided.md, one block"};
 inline constexpr Default heap_lines{"messages of a heap by LL128", 32 * kib, "bytes at most",
                                     "2 x H100: docs/lab/gpu-one-sided.md, one block"};
 inline constexpr Default heap_packets{"messages of a heap by LL without LL128", 32 * kib, "bytes at most",
