@@ -21,7 +21,10 @@ class FusedField {
              bool planar = false, bool corners = false)
       : processor_(processor),
         bytes_(largest_array(grid) * static_cast<std::uint64_t>(components)),
-        heap_(group, "fused", processor.place(), fused_arrays + 2 * bytes_) {
+        parcel_(corners ? 0 : largest_face(grid) * static_cast<std::uint64_t>(components)),
+        heap_(group, "fused", processor.place(), fused_arrays + 2 * bytes_ + 4 * dimensions * parcel_) {
+    terms_.packed = !corners;
+    terms_.parcel = parcel_;
     terms_.components = components;
     terms_.planar = planar;
     terms_.cells = cells_of(grid, group.rank());
@@ -36,11 +39,12 @@ class FusedField {
     for (int i = 0; i < dimensions; ++i) directions *= 3;
     for (const bool far : {true, false})
       for (int code = 0; code < directions; ++code) {
-        const FusedSide side = side_of(grid, group.rank(), code, directions);
+        FusedSide side = side_of(grid, group.rank(), code, directions);
         int apart = 0;
         for (const int each : side.direction) apart += each != 0;
         if (side.rank < 0 || apart == 0 || (apart > 1 && !corners) || (side.rank != group.rank()) != far) continue;
         if (terms_.sides == most_sides) refuse("more than " + std::to_string(most_sides) + " neighbours");
+        set_parcels(side);
         terms_.side[terms_.sides++] = side;
         terms_.far_sides += far ? 1 : 0;
       }
@@ -89,6 +93,8 @@ class FusedField {
   void run(int written, Cell cell, bool waits, bool puts) {
     FusedStep<T, dimensions, Cell> step{terms_, cell};
     step.terms.written = offset(written);
+    step.terms.filled = filled_;
+    if (puts) filled_ = offset(written);
     step.terms.turn = puts ? turn_++ : turn_;
     step.terms.waits = waits;
     step.terms.puts = puts;
@@ -162,6 +168,31 @@ class FusedField {
     for (const CellBox& each : beside_others(grid, rank).outer) cells += fused_box(each).cells;
     return static_cast<unsigned>(std::clamp<std::int64_t>((cells + threads - 1) / threads, 1, most_edge_blocks));
   }
+  static std::uint64_t largest_face(const waywiser::HaloGrid& grid) {
+    std::int64_t most = 0;
+    for (const waywiser::GridBox& box : grid.boxes)
+      for (const std::int64_t across : box.count) {
+        std::int64_t cells = 1;
+        for (const std::int64_t each : box.count) cells *= each;
+        most = std::max(most, across == 0 ? 0 : cells / across);
+      }
+    return (static_cast<std::uint64_t>(most) * sizeof(T) + 255) / 256 * 256;
+  }
+  // Those of a face come where its direction has two.
+  void set_parcels(FusedSide& side) const {
+    side.face = 1;
+    for (int i = 0; i < dimensions; ++i)
+      if (side.direction[i] != 0)
+        side.dimension = i;
+      else
+        side.face *= terms_.count[i];
+    const auto parcels = [&](int direction) {
+      const int number = 2 * side.dimension + (direction > 0 ? 1 : 0);
+      return fused_arrays + 2 * bytes_ + static_cast<std::uint64_t>(2 * number) * parcel_;
+    };
+    side.here = parcels(side.direction[side.dimension]);
+    side.there = parcels(-side.direction[side.dimension]);
+  }
   static FusedBox fused_box(const CellBox& box) {
     FusedBox made;
     made.cells = 1;
@@ -195,11 +226,11 @@ class FusedField {
   }
 
   Processor& processor_;
-  std::uint64_t bytes_;
+  std::uint64_t bytes_, parcel_;
   waywiser::Heap heap_;
   FusedTerms terms_;
   waywiser::one_sided::HeapTerms heap_terms_;
-  std::uint64_t turn_ = 0;
+  std::uint64_t turn_ = 0, filled_ = 0;
 };
 
 }  // namespace apps

@@ -13,7 +13,8 @@
 // Steps on a grid in which one kernel does all: it waits for the neighbours' cells, computes, puts its own outermost
 // cells into the neighbours' ghosts and signals. No host takes part between two steps. The ghosts are one cell wide.
 // The first blocks take the cells beside other ranks: they wait and put. The other blocks compute meanwhile. None waits
-// for a block of the same kernel, so there may be any number of them.
+// for a block of the same kernel, so there may be any number of them. If only faces are exchanged, cells travel side by
+// side in parcels, and whoever needs a ghost takes it out: a thread its own, since a face's ghost is read for one cell.
 namespace apps {
 
 constexpr int most_dimensions = 4, most_sides = 8;
@@ -29,6 +30,9 @@ struct FusedSide {
   std::int64_t first = 0, stride[most_dimensions] = {}, cells = 0;
   std::uint64_t heard = 0, told = 0;  // offsets: of the word that tells of its cells, and of that which it waits for
   std::uint64_t blocks = 1;           // of it that tell
+  int dimension = 0;                  // of a face
+  std::int64_t face = 0;              // its cells
+  std::uint64_t here = 0, there = 0;  // offsets of the parcels of the face that come, and of those that go
 };
 
 struct FusedTerms {
@@ -38,7 +42,9 @@ struct FusedTerms {
   bool planar = false;
   FusedBox inner, outer[2 * most_dimensions];  // outer: with the cells beside other ranks, each once
   FusedSide side[most_sides];                  // those of other ranks first, then of this one, which needs no signals
-  std::uint64_t written = 0;                   // the offset of the array that a step writes
+  std::uint64_t written = 0, filled = 0;       // offsets: of the array that a step writes, and that of the turn before
+  bool packed = false;                         // cells of other ranks come in parcels, not in the ghosts
+  std::uint64_t parcel = 0;                    // bytes of one; two of each face take turns
   std::uint64_t turn = 0;                      // signals count turns
   unsigned edge_blocks = 1;
   bool waits = false;  // for the ghosts of the turn before
@@ -133,33 +139,73 @@ struct FusedStep {
       place[i] = box.first[i] + k % box.count[i];
       at += (place[i] + 1) * terms.stride[i];
     }
+    if (terms.packed && terms.waits) take(ranks, place, at);
     cell(at);
     if (terms.puts) give(ranks, place, at, 0);
   }
-  // What was computed to the ghosts of each side, from this one on, at which the cell lies.
+  APPS_CALLABLE bool is_on(const FusedSide& side, const std::int64_t (&place)[dimensions]) const {
+    bool on_side = true;
+    WAYWISER_UNROLL
+    for (int j = 0; j < dimensions; ++j)
+      if (side.direction[j] != 0) on_side = on_side && place[j] == (side.direction[j] < 0 ? 0 : terms.count[j] - 1);
+    return on_side;
+  }
+  // Which of a face's cells it is.
+  APPS_CALLABLE std::int64_t in_face(const FusedSide& side, const std::int64_t (&place)[dimensions]) const {
+    std::int64_t found = 0;
+    WAYWISER_UNROLL
+    for (int j = 0; j < dimensions; ++j)
+      if (j != side.dimension) found = found * terms.count[j] + place[j];
+    return found;
+  }
+  // f(in an array of `cells` cells whose cell is number `at`, in one of `others` whose cell is `other`) for each
+  // number.
+  template <typename Function>
+  APPS_CALLABLE void each_component(std::int64_t cells, std::int64_t at, std::int64_t others, std::int64_t other,
+                                    Function f) const {
+    for (int each = 0; each < terms.components; ++each)
+      if (terms.planar)
+        f(each * cells + at, each * others + other);
+      else
+        f(at * terms.components + each, other * terms.components + each);
+  }
+  // The ghosts of the cell, of the turn before.
+  template <typename Gpu>
+  APPS_CALLABLE void take(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[dimensions],
+                          std::int64_t at) const {
+    T* field = ranks.template at<T>(terms.filled);
+    for (int i = 0; i < terms.far_sides; ++i) {
+      const FusedSide& side = terms.side[i];
+      if (!is_on(side, place)) continue;
+      std::int64_t ghost = at;
+      WAYWISER_UNROLL
+      for (int j = 0; j < dimensions; ++j) ghost += side.direction[j] * terms.stride[j];
+      const T* parcel = ranks.template at<T>(side.here + (terms.turn - 1) % 2 * terms.parcel);
+      each_component(terms.cells, ghost, side.face, in_face(side, place),
+                     [&](std::int64_t to, std::int64_t from) { field[to] = parcel[from]; });
+    }
+  }
+  // What was computed to each side, from this one on, at which the cell lies.
   template <typename Gpu>
   APPS_CALLABLE void give(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[dimensions],
                           std::int64_t at, int first_side) const {
     const T* field = ranks.template at<T>(terms.written);
     for (int i = first_side; i < terms.sides; ++i) {
       const FusedSide& side = terms.side[i];
-      std::int64_t there = side.first;
-      bool on_side = true;
-      WAYWISER_UNROLL
-      for (int j = 0; j < dimensions; ++j) {
-        if (side.direction[j] == 0)
-          there += (place[j] + 1) * side.stride[j];
-        else
-          on_side = on_side && place[j] == (side.direction[j] < 0 ? 0 : terms.count[j] - 1);
+      if (!is_on(side, place)) continue;
+      if (terms.packed && i < terms.far_sides) {
+        T* parcel = ranks.pointer(ranks.template at<T>(side.there + terms.turn % 2 * terms.parcel), side.rank);
+        each_component(terms.cells, at, side.face, in_face(side, place),
+                       [&](std::int64_t from, std::int64_t to) { parcel[to] = field[from]; });
+        continue;
       }
-      if (!on_side) continue;
-      T* to = ranks.pointer(ranks.template at<T>(terms.written), side.rank);
-      if (terms.planar)
-        for (int each = 0; each < terms.components; ++each)
-          to[each * side.cells + there] = field[each * terms.cells + at];
-      else
-        for (int each = 0; each < terms.components; ++each)
-          to[there * terms.components + each] = field[at * terms.components + each];
+      std::int64_t there = side.first;
+      WAYWISER_UNROLL
+      for (int j = 0; j < dimensions; ++j)
+        if (side.direction[j] == 0) there += (place[j] + 1) * side.stride[j];
+      T* ghosts = ranks.pointer(ranks.template at<T>(terms.written), side.rank);
+      each_component(terms.cells, at, side.cells, there,
+                     [&](std::int64_t from, std::int64_t to) { ghosts[to] = field[from]; });
     }
   }
   template <typename Gpu>

@@ -124,7 +124,7 @@ one_sided() {
   "$build/benchmarks/one_sided_benchmark" >"$work/one_sided_benchmark.json" || status=1
   if [ -x "$build/apps/moe_dispatch_cuda" ]; then
     ranks 2 moe_dispatch_cuda --format json || status=1
-    for blocks in 16 64 128; do
+    for blocks in 48 80 96; do
       ranks 2 moe_dispatch_cuda --way one_sided --blocks $blocks --format json || status=1
     done
   fi
@@ -139,10 +139,12 @@ fused() {
   ranks 2 jacobi_cuda --size 512x512 --steps 1000 "${json[@]}" || status=1
   ranks 2 jacobi_cuda --size 16384x16384 --steps 100 "${json[@]}" || status=1
   ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 --steps 20 "${json[@]}" || status=1
-  ranks 2 wilson_dslash_cuda --size 16x16x16x32 --type float32 --steps 100 "${json[@]}" || status=1
-  ranks 2 wilson_dslash_cuda --size 8x8x8x16 --type float32 --steps 200 "${json[@]}" || status=1
-  ranks 2 wilson_dslash_cuda --size 16x16x16x32 --type float64 --steps 100 "${json[@]}" || status=1
-  ranks 2 conjugate_gradient_cuda --size 256 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 64x32x32x32 --type float32 --steps 20 "${json[@]}" || status=1 # cut in the first dimension
+  ranks 2 wilson_dslash_cuda --size 32x16x16x16 --type float32 --steps 100 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 16x8x8x8 --type float32 --steps 200 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 32x16x16x16 --type float64 --steps 100 "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_cuda --size 256 --fused only --format json --rounds 2 || status=1
+  ranks 2 conjugate_gradient_cuda --size 256 --way automatic --format json --rounds 2 || status=1
   ranks 2 conjugate_gradient_cuda --size 64 "${json[@]}" || status=1
   ranks 2 convolution_cuda "${json[@]}" || status=1
   return $status

@@ -218,7 +218,7 @@ int main(int count, char** words) {
                                          {"experts", "64", "experts of all ranks together"},
                                          {"top", "8", "experts of each token, at most 8"},
                                          {"way", "all", "all, one_sided, all_to_all, nccl; none: nothing is exchanged"},
-                                         {"blocks", "0", "of a kernel that give rows to other ranks; 0: 32"},
+                                         {"blocks", "0", "that give rows back, twice as many that give them; 0: 64"},
                                          {"rounds", "5", "how often each way is timed, in turn with the others"},
                                          {"steps", "10", "steps of each round"},
                                          {"threads", "1", "threads of each rank, on hosts"},

@@ -201,13 +201,13 @@ class OneSidedLayer {
   void dispatch(const Eight* tokens, const Route* routes, Eight* results) {
     step_.emplace(MoeStep{terms_on(heap_, processor_), layer_, places_, tokens, routes, results, own_.data(), givers_,
                           ++number_});
-    run_blocks(heap_, processor_, givers_, MoeDispatch{*step_});
+    run_blocks(heap_, processor_, std::min(blocks_, 2 * givers_), MoeDispatch{*step_});
   }
   void combine() { run_blocks(heap_, processor_, blocks_, MoeCombine{*step_}); }
   void wait() { wait_for_blocks(heap_, processor_); }
 
  private:
-  static constexpr unsigned usual_givers = 32;
+  static constexpr unsigned usual_givers = 64;
 
   // A row for each warp, where there are ranks that stores do not reach.
   std::int64_t rows_apart() const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "benchmarks/forked_ranks.hpp"
@@ -59,6 +60,17 @@ struct Task {
 };
 
 using Ranks = OneSided<CudaHeapBlock>;
+template <Form form>
+using BlockOf = std::conditional_t<form == Form::bulk, CudaStagedBlock, CudaHeapBlock>;
+template <Form form>
+__device__ BlockOf<form> block_of() {
+  if constexpr (form == Form::bulk) {
+    __shared__ alignas(128) std::byte staging[staging_bytes];
+    return {staging, staging_bytes};
+  } else {
+    return {};
+  }
+}
 
 __device__ std::uint64_t value_of(int rank, std::uint64_t i, std::uint64_t round) {
   return i * 0x9e3779b97f4a7c15u + round * 1000003 + static_cast<unsigned>(rank);
@@ -77,13 +89,15 @@ __device__ void compare(Times& times, const std::uint64_t* words, std::uint64_t 
     if (words[i] != value_of(rank, i, round)) atomicAdd(reinterpret_cast<unsigned long long*>(&times.wrong), 1ull);
   __syncthreads();
 }
-__device__ void note(const Ranks& ranks, std::uint64_t* times) {
+template <typename Gpu>
+__device__ void note(const OneSided<Gpu>& ranks, std::uint64_t* times) {
   __syncthreads();
   if (threadIdx.x == 0) times[blockIdx.x] = ranks.gpu().nanoseconds();
 }
 
 // Until all blocks of this rank are here so often. They run at the same time.
-__device__ void meet_all(const Ranks& ranks, std::uint64_t* counter, std::uint64_t times) {
+template <typename Gpu>
+__device__ void meet_all(const OneSided<Gpu>& ranks, std::uint64_t* counter, std::uint64_t times) {
   __syncthreads();
   if (threadIdx.x == 0) {
     asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(counter) : "memory");
@@ -96,17 +110,13 @@ __device__ void meet_all(const Ranks& ranks, std::uint64_t* counter, std::uint64
 template <Form form, Scope scope>
 __global__ void __launch_bounds__(most_threads)
     ping_pong(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
-  CudaHeapBlock block;
-  const Ranks ranks(block, terms);
+  auto block = block_of<form>();
+  const OneSided<BlockOf<form>> ranks(block, terms);
   const int other = 1 - ranks.rank();
-  auto& times = *ranks.at<Times>(times_at);
-  auto* signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
-  auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
-  auto* packets = ranks.at<block::LlPacket>(packets_at);
-  if constexpr (form == Form::bulk) {
-    __shared__ alignas(128) std::byte staging[staging_bytes];
-    block.set_staging(staging, staging_bytes);
-  }
+  auto& times = *ranks.template at<Times>(times_at);
+  auto* signal = ranks.template at<std::uint64_t>(signals_at + task.signal * 64);
+  auto *given = ranks.template at<std::uint64_t>(given_at), *taken = ranks.template at<std::uint64_t>(taken_at);
+  auto* packets = ranks.template at<block::LlPacket>(packets_at);
   constexpr unsigned threads = scope == Scope::thread ? 1 : 32;
   const unsigned units = scope == Scope::block ? 1 : blockDim.x / threads;
   const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
@@ -114,15 +124,15 @@ __global__ void __launch_bounds__(most_threads)
   const std::uint64_t mine = begin + (end - begin) * unit / units;
   const std::uint64_t count = begin + (end - begin) * (unit + 1) / units - mine;
   const std::uint64_t of_unit = line_bytes_of(task.bytes / (gridDim.x * units) + 32);
-  auto* lines = ranks.at<block::Ll128Slot>(lines_at + (std::uint64_t{blockIdx.x} * units + unit) * of_unit);
+  auto* lines = ranks.template at<block::Ll128Slot>(lines_at + (std::uint64_t{blockIdx.x} * units + unit) * of_unit);
   const auto put = [&](std::uint64_t round) {
     if constexpr (form == Form::packets)
       put_packets<scope>(ranks, packets + mine, given + mine, count, round, other);
     else if constexpr (form == Form::lines)
       put_lines<scope>(ranks, lines, given + mine, count, round, other);
     else
-      ranks.put_with_signal<scope>(taken + mine, given + mine, count, signal, gridDim.x == 1 ? round : 1,
-                                   gridDim.x == 1 ? SignalOp::set : SignalOp::add, other);
+      ranks.template put_with_signal<scope>(taken + mine, given + mine, count, signal, gridDim.x == 1 ? round : 1,
+                                            gridDim.x == 1 ? SignalOp::set : SignalOp::add, other);
   };
   const auto wait = [&](std::uint64_t round) {
     if constexpr (form == Form::packets)
@@ -130,7 +140,7 @@ __global__ void __launch_bounds__(most_threads)
     else if constexpr (form == Form::lines)
       wait_lines<scope>(ranks, taken + mine, lines, count, round, other);
     else
-      ranks.wait_until<scope>(signal, Comparison::ge, round * gridDim.x, other);
+      ranks.template wait_until<scope>(signal, Comparison::ge, round * gridDim.x, other);
     if (task.all) meet_all(ranks, signal + 1, task.before + round - task.first + 1);
     if (!task.each_round) return;
     __syncthreads();
@@ -153,24 +163,21 @@ __global__ void __launch_bounds__(most_threads)
 template <Form form>
 __global__ void __launch_bounds__(most_threads)
     put_often(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
-  CudaHeapBlock block;
-  const Ranks ranks(block, terms);
-  auto& times = *ranks.at<Times>(times_at);
-  auto *signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64), *answer = signal + 1;
-  auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
-  if constexpr (form == Form::bulk) {
-    __shared__ alignas(128) std::byte staging[staging_bytes];
-    block.set_staging(staging, staging_bytes);
-  }
+  auto block = block_of<form>();
+  const OneSided<BlockOf<form>> ranks(block, terms);
+  auto& times = *ranks.template at<Times>(times_at);
+  auto *signal = ranks.template at<std::uint64_t>(signals_at + task.signal * 64), *answer = signal + 1;
+  auto *given = ranks.template at<std::uint64_t>(given_at), *taken = ranks.template at<std::uint64_t>(taken_at);
   const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
   if (ranks.rank() == 0) {
     note(ranks, times.begin);
     for (std::uint64_t round = 0; round < task.rounds; ++round)
-      ranks.put_with_signal<Scope::block>(taken + begin, given + begin, end - begin, signal, 1, SignalOp::add, 1);
-    if (blockIdx.x == 0) ranks.wait_until<Scope::block>(answer, Comparison::ge, task.first, 1);
+      ranks.template put_with_signal<Scope::block>(taken + begin, given + begin, end - begin, signal, 1, SignalOp::add,
+                                                   1);
+    if (blockIdx.x == 0) ranks.template wait_until<Scope::block>(answer, Comparison::ge, task.first, 1);
     note(ranks, times.end);
   } else if (blockIdx.x == 0) {
-    ranks.wait_until<Scope::block>(signal, Comparison::ge, task.goal, 0);
+    ranks.template wait_until<Scope::block>(signal, Comparison::ge, task.goal, 0);
     if (threadIdx.x == 0) ranks.signal_set(answer, task.first, 0);
   }
 }
@@ -196,7 +203,7 @@ __global__ void words(const __grid_constant__ HeapTerms terms, const __grid_cons
   CudaHeapBlock block;
   const Ranks ranks(block, terms);
   const int other = 1 - ranks.rank();
-  auto& times = *ranks.at<Times>(times_at);
+  auto& times = *ranks.template at<Times>(times_at);
   auto* there = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
   const std::uint64_t last = task.first + task.rounds;
   if (word != Word::p && ranks.rank() == 1) return;
@@ -223,7 +230,7 @@ __global__ void __launch_bounds__(most_threads)
   CudaHeapBlock block;
   const Ranks ranks(block, terms);
   const Team<CudaHeapBlock> team(ranks, task.team);
-  auto& times = *ranks.at<Times>(times_at);
+  auto& times = *ranks.template at<Times>(times_at);
   auto* there = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
   for (std::uint64_t round = task.first; round <= task.first + task.rounds; ++round) {
     if (task.each_round && threadIdx.x == 0) ranks.p(there, round, 1 - ranks.rank());

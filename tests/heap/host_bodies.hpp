@@ -9,11 +9,10 @@ namespace waywiser::one_sided {
 // A body as a thread of the host or on a virtual GPU.
 template <typename Body>
 void run_on_host(const HeapTerms& terms, const BodyTerms& more) {
-  HostHeapBlock block(0, 1, body_threads_of_host);
   std::byte staging[2048];
-  block.set_staging(staging, sizeof staging);
-  const OneSided<HostHeapBlock> ranks(block, terms);
-  Body::run(BodyRanks<HostHeapBlock>{ranks, more});
+  HostStagedBlock block(staging, sizeof staging, body_threads_of_host);
+  const OneSided<HostStagedBlock> ranks(block, terms);
+  Body::run(BodyRanks<HostStagedBlock>{ranks, more});
 }
 
 template <typename Body>

@@ -10,7 +10,7 @@ namespace waywiser::one_sided {
 struct MessageCalls {
   static constexpr unsigned threads = 96;  // whole warps: blocks put lines
   static constexpr std::uint64_t area = 1 << 14, inbox_area = 1 << 14;
-  static constexpr unsigned most_units = 24;  // the heap has room for no more
+  static constexpr unsigned most_units = 40;  // the heap has room for no more
 
   // The same for messages of at most so many bytes by each protocol.
   template <Scope scope, typename Gpu>
@@ -20,7 +20,8 @@ struct MessageCalls {
     terms.protocols = protocols;
     const OneSided<Gpu> ranks(body.ranks.gpu(), terms);
     body.template each_unit<scope>([&](unsigned unit) {
-      if (unit >= most_units) return;
+      // Of threads that make calls alone, one of each warp: nothing says that others of it go on while it waits.
+      if (unit >= most_units || (scope == Scope::thread && unit % 32 != 0)) return;
       auto* read = body.template at<std::uint64_t>(words_at) + unit;
       const Inbox inbox{(3 << 20) + unit * inbox_area + 40, 6000};  // an inbox may begin anywhere
       const std::uint64_t counts[] = {0,   1,   8,   39,  40,   41,   42,   119,  120,  128,  239,  240,

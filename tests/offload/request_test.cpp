@@ -34,29 +34,46 @@ class RandomRequests {
     switch (request.kind) {
       case RequestKind::zeros:
       case RequestKind::array: request.head = head(); break;
-      case RequestKind::put:
-        request.offset = random_();
+      case RequestKind::put: add_part(request); break;
+      case RequestKind::run: add_call(request); break;
+      case RequestKind::pin:
         request.bytes = below(largest_remote_array + 1);
+        request.at = random_();
+        add_secret(request);
         break;
-      case RequestKind::run:
-        request.function = text(longest_function_name);
-        for (auto count = below(9); count > 0; --count) request.arguments.push_back(random_());
-        for (auto count = below(4); count > 0; --count)
-          request.numbers.emplace_back(text(longest_number_name), static_cast<double>(below(1000)) / 7);
+      case RequestKind::array_from:
+      case RequestKind::get_into:
+        request.head = head();
+        add_place(request);
+        break;
+      case RequestKind::put_from:
+      case RequestKind::get_part:
+      case RequestKind::copy:
+        add_part(request);
+        add_place(request);
+        break;
+      case RequestKind::fill:
+        add_part(request);
+        request.at = random_();
+        request.earlier = random_();
+        break;
+      case RequestKind::start:
+        add_shape(request);
+        request.parameters = text(most_parameter_bytes);
+        break;
+      case RequestKind::ask:
+        add_call(request);
+        request.bytes = below(longest_kernel_name + 1);
         break;
       case RequestKind::take: request.address = text(longest_address); [[fallthrough]];
       case RequestKind::give:
-      case RequestKind::plain:
-        for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
-        break;
+      case RequestKind::plain: add_secret(request); break;
       case RequestKind::since: request.earlier = random_(); break;
       case RequestKind::road: request.road = data_roads[below(data_roads.size())]; break;
       case RequestKind::code: request.bytes = below(longest_code + 1); break;
       case RequestKind::launch:
         request.function = text(longest_function_name);
-        for (auto* lengths : {&request.shape.grid, &request.shape.block})
-          for (std::uint32_t& length : *lengths) length = static_cast<std::uint32_t>(random_());
-        request.shape.shared = static_cast<std::uint32_t>(random_());
+        add_shape(request);
         for (auto count = below(9); count > 0; --count)
           request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(below(5)), random_()});
         break;
@@ -66,6 +83,29 @@ class RandomRequests {
   }
 
  private:
+  void add_secret(RemoteRequest& request) {
+    for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
+  }
+  void add_part(RemoteRequest& request) {
+    request.offset = random_();
+    request.bytes = below(largest_remote_array + 1);
+  }
+  void add_place(RemoteRequest& request) {
+    request.memory = random_();
+    request.at = random_();
+  }
+  void add_call(RemoteRequest& request) {
+    request.function = text(longest_function_name);
+    for (auto count = below(9); count > 0; --count) request.arguments.push_back(random_());
+    for (auto count = below(4); count > 0; --count)
+      request.numbers.emplace_back(text(longest_number_name), static_cast<double>(below(1000)) / 7);
+  }
+  void add_shape(RemoteRequest& request) {
+    for (auto* lengths : {&request.shape.grid, &request.shape.block})
+      for (std::uint32_t& length : *lengths) length = static_cast<std::uint32_t>(random_());
+    request.shape.shared = static_cast<std::uint32_t>(random_());
+  }
+
   std::mt19937_64 random_;
 };
 

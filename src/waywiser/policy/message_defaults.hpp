@@ -6,10 +6,10 @@
 // asynchronous copies are used only where they were measured.
 namespace waywiser::defaults {
 
-inline constexpr Default heap_packets_beside_lines{"messages of a heap by LL where LL128 is available", 4 * kib,
-                                                   "bytes at most", "not recorded; tune measures it"};
-inline constexpr Default heap_lines{"messages of a heap by LL128", 128 * kib, "bytes at most",
-                                    "not recorded; tune measures it"};
+inline constexpr Default heap_packets_beside_lines{"messages of a heap by LL where LL128 is available", 2 * kib,
+                                                   "bytes at most", "2 x H100: docs/lab/gpu-one-sided.md, one block"};
+inline constexpr Default heap_lines{"messages of a heap by LL128", 32 * kib, "bytes at most",
+                                    "2 x H100: docs/lab/gpu-one-sided.md, one block"};
 inline constexpr Default heap_packets{"messages of a heap by LL without LL128", 32 * kib, "bytes at most",
                                       "2 x H200: docs/lab/gpu-one-sided.md, one block"};
 inline constexpr const Default* heap_table[] = {&heap_packets_beside_lines, &heap_lines, &heap_packets};

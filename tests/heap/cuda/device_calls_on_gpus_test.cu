@@ -23,11 +23,16 @@ constexpr unsigned threads_of() {
 template <typename Body>
 __global__ void __launch_bounds__(threads_of<Body>())
     body_kernel(const __grid_constant__ HeapTerms terms, const __grid_constant__ BodyTerms more) {
-  __shared__ alignas(128) std::byte staging[16 << 10];
-  CudaHeapBlock block;
-  block.set_staging(staging, sizeof staging);
-  const OneSided<CudaHeapBlock> ranks(block, terms);
-  Body::run(BodyRanks<CudaHeapBlock>{ranks, more});
+  if constexpr (requires { Body::threads; }) {
+    __shared__ alignas(128) std::byte staging[16 << 10];
+    CudaStagedBlock block(staging, sizeof staging);
+    const OneSided<CudaStagedBlock> ranks(block, terms);
+    Body::run(BodyRanks<CudaStagedBlock>{ranks, more});
+  } else {
+    CudaHeapBlock block;
+    const OneSided<CudaHeapBlock> ranks(block, terms);
+    Body::run(BodyRanks<CudaHeapBlock>{ranks, more});
+  }
 }
 
 template <typename Body>

@@ -94,8 +94,7 @@ class KernelExercise : public Exercise {
     if (only_) task.terms.protocols = *only_;
     const auto body = [task] {
       std::byte staging[4096];
-      one_sided::HostHeapBlock gpu;
-      gpu.set_staging(staging, sizeof staging);
+      one_sided::HostStagedBlock gpu(staging, sizeof staging);
       one_sided::make_kernel_calls(gpu, task);
     };
     if (place_.is_gpu()) {

@@ -13,6 +13,8 @@ namespace waywiser::one_sided {
 // A CudaBlock that also has what one-sided communication needs: the twin of HostHeapBlock. Blocks have one dimension.
 class CudaHeapBlock : public block::CudaBlock {
  public:
+  static constexpr bool is_staged = false;
+
   template <typename Function>
   __device__ void each_warp(Function f) const {
     f(threadIdx.x / 32);
@@ -31,12 +33,6 @@ class CudaHeapBlock : public block::CudaBlock {
   }
   // Whether the threads of a scope are whole warps, which put and wait for lines.
   __device__ bool has_lines(Scope scope) const { return count_of(scope) % 32 == 0; }
-  // Shared memory through which a block's long puts go by bulk asynchronous copies, where the GPU has them: at least
-  // least_staging bytes from a multiple of 128 on. All threads set the same.
-  __device__ void set_staging(std::byte* memory, unsigned bytes) { bulk_ = CudaBulk(memory, bytes); }
-  __device__ bool has_bulk() const { return bulk_.piece() != 0; }
-  __device__ const CudaBulk& bulk() const { return bulk_; }
-  __device__ void order_bulk() const { CudaBulk::order(); }
   __device__ std::uint64_t of_first(Scope scope, std::uint64_t value) const {
     if (scope == Scope::warp) return __shfl_sync(~0u, value, 0);
     if (scope == Scope::thread) return value;
@@ -129,7 +125,21 @@ class CudaHeapBlock : public block::CudaBlock {
   __device__ static Bits<Word>* bits(Word* word) {
     return reinterpret_cast<Bits<Word>*>(word);
   }
+};
 
+// One with shared memory to spare: its long puts go through that by bulk asynchronous copies, where the GPU has them.
+// All threads give the same memory: at least least_staging bytes from a multiple of 128 on. A block without it has no
+// state, so that none has to be kept in memory.
+class CudaStagedBlock : public CudaHeapBlock {
+ public:
+  static constexpr bool is_staged = true;
+
+  __device__ CudaStagedBlock(std::byte* memory, unsigned bytes) : bulk_(memory, bytes) {}
+  __device__ bool has_bulk() const { return bulk_.piece() != 0; }
+  __device__ const CudaBulk& bulk() const { return bulk_; }
+  __device__ void order_bulk() const { CudaBulk::order(); }
+
+ private:
   CudaBulk bulk_;
 };
 

@@ -37,6 +37,8 @@ class HostBulk {
 // scope.
 class HostHeapBlock : public block::HostBlock {
  public:
+  static constexpr bool is_staged = false;
+
   explicit HostHeapBlock(unsigned block = 0, unsigned blocks = 1, unsigned threads = 1)
       : HostBlock(block, blocks, threads) {}
 
@@ -55,12 +57,6 @@ class HostHeapBlock : public block::HostBlock {
   Value of_first(Scope, Value value) const {
     return value;
   }
-
-  // Memory through which a block's long puts go by bulk asynchronous copies: at least least_staging bytes.
-  void set_staging(std::byte* memory, unsigned bytes) { bulk_ = HostBulk(memory, bytes); }
-  bool has_bulk() const { return bulk_.piece() != 0; }
-  const HostBulk& bulk() const { return bulk_; }
-  void order_bulk() const {}
 
   // Copies by all threads of a scope: into the memory of a rank, out of it, and out of it at any time before quiet().
   void give(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
@@ -118,7 +114,20 @@ class HostHeapBlock : public block::HostBlock {
     } alone;
     copy_body(alone, to, from, bytes);
   }
+};
 
+// One whose long puts go through memory between: the twin of CudaStagedBlock.
+class HostStagedBlock : public HostHeapBlock {
+ public:
+  static constexpr bool is_staged = true;
+
+  HostStagedBlock(std::byte* memory, unsigned bytes, unsigned threads = 1)
+      : HostHeapBlock(0, 1, threads), bulk_(memory, bytes) {}
+  bool has_bulk() const { return bulk_.piece() != 0; }
+  const HostBulk& bulk() const { return bulk_; }
+  void order_bulk() const {}
+
+ private:
   HostBulk bulk_;
 };
 

@@ -61,7 +61,7 @@ class Transfers : public ReachedHeap<Gpu> {
   WAYWISER_DEVICE void put(T* destination, const T* source, std::uint64_t count, int rank) const {
     if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, 1, 1, rank);
     T* to = this->place(destination, count, rank);
-    if constexpr (scope == Scope::block)
+    if constexpr (scope == Scope::block && Gpu::is_staged)
       if (count * sizeof(T) >= this->terms().protocols.bulk &&
           give_in_bulk(gpu(), bytes(to), bytes(source), count * sizeof(T)))
         return;

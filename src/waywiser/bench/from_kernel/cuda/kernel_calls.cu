@@ -11,8 +11,11 @@ constexpr unsigned most_threads = 512;
 
 __global__ void __launch_bounds__(most_threads) kernel_calls_kernel(const __grid_constant__ KernelCalls task) {
   __shared__ alignas(128) std::byte staging[46 << 10];
+  CudaStagedBlock gpu(staging, sizeof staging);
+  make_kernel_calls(gpu, task);
+}
+__global__ void word_calls_kernel(const __grid_constant__ KernelCalls task) {
   CudaHeapBlock gpu;
-  gpu.set_staging(staging, sizeof staging);
   make_kernel_calls(gpu, task);
 }
 
@@ -28,8 +31,9 @@ std::function<void(void*)> cuda_launcher(const KernelCalls& task) {
   return [=](void* stream) {
     const bool moves = task.kind == KernelCalls::Kind::put || task.kind == KernelCalls::Kind::get;
     const unsigned threads = moves ? most_threads : message_threads(task.kind, task.bytes);
-    launch_kernel(nullptr, kernel_calls_kernel, moves ? kernel_blocks(task.bytes) : 1, threads, false, stream,
-                  "launch of timed calls", task);
+    const bool has_data = moves || task.kind == KernelCalls::Kind::message;
+    launch_kernel(nullptr, has_data ? kernel_calls_kernel : word_calls_kernel, moves ? kernel_blocks(task.bytes) : 1,
+                  threads, false, stream, "launch of timed calls", task);
   };
 }
 
