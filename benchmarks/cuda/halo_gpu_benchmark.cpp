@@ -486,7 +486,7 @@ class Faces {
 // What tune() chooses, beside all variants.
 class Choices {
  public:
-  Choices(Rank& rank, Seconds tuned_for) : rank_(rank), tuned_for_(tuned_for) {}
+  Choices(Rank& rank, Seconds time) : rank_(rank), tuned_for_(time) {}
 
   // Those `wanted` among the shapes; none begins later than `latest` after `begun`.
   Json run(Seconds begun, Seconds latest, const std::function<bool(int shape)>& wanted) {

@@ -57,9 +57,9 @@ CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuu
                              CUdriverProcAddressQueryResult* result) {
   if (name == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *function = look_up(name, version);
-  if (result != nullptr)
-    *result = *function != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  if (result == nullptr) return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  *result = *function != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return CUDA_SUCCESS;  // as the driver does: the result says that there is none
 }
 
 CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {

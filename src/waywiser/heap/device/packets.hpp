@@ -19,42 +19,75 @@ WAYWISER_DEVICE inline bool is_word_each(const void* data, std::uint64_t bytes, 
          bytes / sizeof(block::Word8) <= threads;
 }
 
-// What takes more than the quick way is kept apart from it: a kernel runs few instructions where each counts.
-template <Scope scope, typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void put_packets_by_proxy(Gpu& gpu, const HeapTerms& terms, std::uint64_t offset,
-                                                         const std::byte* source, std::uint64_t bytes,
-                                                         std::uint64_t number, int rank) {
-  ProxyRequest request;
-  request.rank = rank;
-  request.move = ProxyMove::packets;
-  request.offset = offset;
-  request.count = bytes;
-  request.apart = sizeof(block::LlPacket) / sizeof(block::Word8);  // bytes at the other rank for each that is put
-  request.value = number;
-  if (bytes != 0) put_by_proxy<scope>(gpu, terms, request, source, 1);
-}
-
-template <Scope scope, typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void put_many_packets(Gpu& gpu, block::LlPacket* to, const std::byte* source,
-                                                     std::uint64_t bytes, std::uint64_t number) {
-  const std::uint64_t apart = gpu.count_of(scope), all = packets_of(bytes);
+// A put by the LL protocol, for few bytes: each 8 bytes travel with their flag in one store, and nothing waits for
+// earlier ones. They go to packets at a rank, packets_of(bytes) of them, and wait_packets() there takes them out. The
+// number, from 1, differs from all earlier ones in these packets. Before the next put into them the receiver must have
+// taken these.
+template <Scope scope = Scope::thread, typename Gpu, typename T>
+WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* packets, const T* source,
+                                 std::uint64_t count, std::uint64_t number, int rank) {
+  const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes);
+  if (ranks.is_proxied(rank)) {
+    ProxyRequest request;
+    request.rank = rank;
+    request.move = ProxyMove::packets;
+    request.offset = ranks.checked_offset(packets, all, rank);
+    request.count = bytes;
+    request.apart = sizeof(block::LlPacket) / sizeof(block::Word8);  // bytes at the other rank for each that is put
+    request.value = number;
+    if (bytes != 0)
+      put_by_proxy<scope>(ranks.gpu(), ranks.terms(), request, reinterpret_cast<const std::byte*>(source), 1);
+    return;
+  }
+  block::LlPacket* to = ranks.place(packets, all, rank);
+  Gpu& gpu = ranks.gpu();
+  gpu.join(scope);
+  const std::uint64_t apart = gpu.count_of(scope);
+  if (is_word_each(source, bytes, apart)) {
+    if (const unsigned mine = gpu.index_in(scope); mine < all)
+      gpu.store_packet(to + mine, reinterpret_cast<const block::Word8*>(source)[mine], number);
+    gpu.join(scope);
+    return;
+  }
   for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
     block::Word8 words[packet_batch] = {};
     WAYWISER_UNROLL
     for (unsigned i = 0; i < packet_batch; ++i)
-      if (first + i * apart < all) words[i] = block::load_word<block::Word8, false>(source, bytes, first + i * apart);
+      if (first + i * apart < all)
+        words[i] =
+            block::load_word<block::Word8, false>(reinterpret_cast<const std::byte*>(source), bytes, first + i * apart);
     WAYWISER_UNROLL
     for (unsigned i = 0; i < packet_batch; ++i)
       if (first + i * apart < all) gpu.store_packet(to + first + i * apart, words[i], number);
   }
+  gpu.join(scope);
 }
 
-template <Scope scope, typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void wait_many_packets(Gpu& gpu, const HeapTerms& terms, std::byte* destination,
-                                                      const block::LlPacket* packets, std::uint64_t bytes,
-                                                      std::uint64_t number, int from) {
-  const ReachedHeap<Gpu> ranks(gpu, terms);
-  const std::uint64_t apart = gpu.count_of(scope), all = packets_of(bytes);
+// Waits for packets in this rank's memory and stores their elements. `from`: the rank that puts them, for the error.
+template <Scope scope = Scope::thread, typename Gpu, typename T>
+WAYWISER_DEVICE void wait_packets(const Transfers<Gpu>& ranks, T* destination, const block::LlPacket* packets,
+                                  std::uint64_t count, std::uint64_t number, int from = any_rank) {
+  const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes);
+  Gpu& gpu = ranks.gpu();
+  gpu.join(scope);
+  const std::uint64_t apart = gpu.count_of(scope);
+  if (is_word_each(destination, bytes, apart)) {
+    if (const unsigned mine = gpu.index_in(scope); mine < all) {
+      block::LlPacket taken = {};
+      ranks.wait(
+          [&] {
+            taken = gpu.load_packet(packets + mine);
+            return taken.is_of(number);
+          },
+          [&] {
+            ranks.stop_late(&packets[mine].number, Comparison::eq, static_cast<std::uint32_t>(number), taken.number,
+                            from);
+          });
+      reinterpret_cast<block::Word8*>(destination)[mine] = block::Word8{{taken.low, taken.high}};
+    }
+    gpu.join(scope);
+    return;
+  }
   for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
     block::LlPacket taken[packet_batch] = {};
     std::uint64_t late = first;  // the first that has not come
@@ -80,61 +113,8 @@ WAYWISER_DEVICE WAYWISER_APART void wait_many_packets(Gpu& gpu, const HeapTerms&
     WAYWISER_UNROLL
     for (unsigned i = 0; i < packet_batch; ++i)
       if (first + i * apart < all)
-        block::store_word<false>(destination, bytes, first + i * apart, block::Word8{{taken[i].low, taken[i].high}});
-  }
-}
-
-// A put by the LL protocol, for few bytes: each 8 bytes travel with their flag in one store, and nothing waits for
-// earlier ones. They go to packets at a rank, packets_of(bytes) of them, and wait_packets() there takes them out. The
-// number, from 1, differs from all earlier ones in these packets. Before the next put into them the receiver must have
-// taken these.
-template <Scope scope = Scope::thread, typename Gpu, typename T>
-WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* packets, const T* source,
-                                 std::uint64_t count, std::uint64_t number, int rank) {
-  const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes);
-  const auto* data = reinterpret_cast<const std::byte*>(source);
-  Gpu& gpu = ranks.gpu();
-  if (ranks.is_proxied(rank)) {
-    const std::uint64_t offset = ranks.checked_offset(packets, all, rank);
-    return put_packets_by_proxy<scope>(gpu, ranks.terms(), offset, data, bytes, number, rank);
-  }
-  gpu.join(scope);
-  if (is_word_each(source, bytes, gpu.count_of(scope))) {
-    const unsigned mine = gpu.index_in(scope);
-    block::Word8 word{};
-    if (mine < all) word = reinterpret_cast<const block::Word8*>(data)[mine];
-    block::LlPacket* to = ranks.place(packets, all, rank);  // while the word comes
-    if (mine < all) gpu.store_packet(to + mine, word, number);
-  } else {
-    put_many_packets<scope>(gpu, ranks.place(packets, all, rank), data, bytes, number);
-  }
-  gpu.join(scope);
-}
-
-// Waits for packets in this rank's memory and stores their elements. `from`: the rank that puts them, for the error.
-template <Scope scope = Scope::thread, typename Gpu, typename T>
-WAYWISER_DEVICE void wait_packets(const Transfers<Gpu>& ranks, T* destination, const block::LlPacket* packets,
-                                  std::uint64_t count, std::uint64_t number, int from = any_rank) {
-  const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes);
-  Gpu& gpu = ranks.gpu();
-  gpu.join(scope);
-  if (is_word_each(destination, bytes, gpu.count_of(scope))) {
-    if (const unsigned mine = gpu.index_in(scope); mine < all) {
-      block::LlPacket taken = {};
-      ranks.wait(
-          [&] {
-            taken = gpu.load_packet(packets + mine);
-            return taken.is_of(number);
-          },
-          [&] {
-            ranks.stop_late(&packets[mine].number, Comparison::eq, static_cast<std::uint32_t>(number), taken.number,
-                            from);
-          });
-      reinterpret_cast<block::Word8*>(destination)[mine] = block::Word8{{taken.low, taken.high}};
-    }
-  } else {
-    wait_many_packets<scope>(gpu, ranks.terms(), reinterpret_cast<std::byte*>(destination), packets, bytes, number,
-                             from);
+        block::store_word<false>(reinterpret_cast<std::byte*>(destination), bytes, first + i * apart,
+                                 block::Word8{{taken[i].low, taken[i].high}});
   }
   gpu.join(scope);
 }
