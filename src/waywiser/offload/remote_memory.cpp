@@ -31,8 +31,9 @@ struct [[gnu::visibility("hidden")]] PinnedMemory::Block {
     void* mine = ::mmap(nullptr, mapping.length(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mine == MAP_FAILED) return;
     std::memcpy(mine, mapping.data(), mapping.length());
-    ::mremap(mine, mapping.length(), mapping.length(), MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data());
-    parted = true;
+    parted =
+        ::mremap(mine, mapping.length(), mapping.length(), MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data()) != MAP_FAILED;
+    if (!parted) ::munmap(mine, mapping.length());
   }
 
   const Bytes bytes;
