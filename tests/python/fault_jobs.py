@@ -12,7 +12,6 @@ import os
 import resource
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import Any
 
 import gpu_fault_jobs as on_gpus
 import numpy as np
+from free_ports import free_ports
 
 import waywiser as ww
 from waywiser._core import Error
@@ -276,9 +276,7 @@ def variables(mode: str) -> dict[str, str]:
     """A launcher's variables that are the same at all ranks of a job."""
     told = {"WAYWISER_SIZE": str(RANKS), "WAYWISER_LOCAL_SIZE": str(RANKS), "WAYWISER_JOB": os.urandom(8).hex()}
     if mode == on_gpus.APART:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            told |= {"WAYWISER_ROOT": f"127.0.0.1:{free.getsockname()[1]}", "WAYWISER_SECRET": os.urandom(16).hex()}
+        told |= {"WAYWISER_ROOT": f"127.0.0.1:{free_ports(1)}", "WAYWISER_SECRET": os.urandom(16).hex()}
         told["WAYWISER_LOCAL_SIZE"] = "1"
     return told
 

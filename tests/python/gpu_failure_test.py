@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from free_ports import free_ports
 from rank_jobs import HAS_TORCH, runtime_folder
 
 __all__ = ["runtime_folder"]
@@ -87,9 +87,7 @@ class Ended:
 
 def run_pair(program: str, timeout: float, **variables: str) -> list[Ended]:
     """Two ranks; rank 1 stays until rank 0 has ended."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_ports(2)  # the store listens at the first, rank 0 at the second
     name = secrets.token_hex(4)
     ranks = []
     for rank in range(2):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import free_ports
 from rank_jobs import ROOT
 
 PACKAGES = ["slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge"]
@@ -26,8 +27,8 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
-SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
+SlurmctldPort={port}
+SlurmdPort={next_port}
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -65,16 +66,6 @@ def unpacked() -> Path:
     return folder
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 class OneSlurm:
     """munged, slurmctld and slurmd of this user, with their files in `folder`, until close()."""
 
@@ -87,8 +78,15 @@ class OneSlurm:
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths))}
         self.environment["SLURM_CONF"] = str(folder / "slurm.conf")
         host = socket.gethostname().partition(".")[0]
+        port = free_ports(2)
         settings = SETTINGS.format(
-            host=host, user=getpass.getuser(), folder=folder, ports=free_ports(2), plugins=plugins, cpus=os.cpu_count()
+            host=host,
+            user=getpass.getuser(),
+            folder=folder,
+            port=port,
+            next_port=port + 1,
+            plugins=plugins,
+            cpus=os.cpu_count(),
         )
         (folder / "slurm.conf").write_text(settings)
         for name in ("state", "spool"):
