@@ -3,7 +3,7 @@
 
 app_scaling.py measure --ranks 1,2     # mpirun starts build/apps/NAME_mpi; into results/apps-host.json
 app_scaling.py simulate                # build/benchmarks/halo_simulation; into results/apps-simulated.json
-app_scaling.py draw                    # docs/images/app_NAME.png: these, and results/apps-2xh200.jsonl
+app_scaling.py draw                    # docs/images/app_NAME.png: these, and what was measured on two GPUs
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, IMAGES = ROOT / "benchmarks/results", ROOT / "docs/images"
 MEASURED, SIMULATED = RESULTS / "apps-host.json", RESULTS / "apps-simulated.json"
-ON_GPUS = RESULTS / "apps-2xh200.jsonl"  # of scripts/gpu_test.sh halo
+H200, H100 = RESULTS / "apps-2xh200.jsonl", RESULTS / "navier-stokes-2xh100.jsonl"  # of scripts/gpu_test.sh halo
 # What a host of two cores computes in seconds: the sizes of the programs where that is possible.
 SIZES = {
     "jacobi": ["--size", "2048", "--steps", "20"],
@@ -81,7 +81,9 @@ def points_of(record: dict[str, Any]) -> tuple[str, Points]:
 
 def measured_on_gpus(name: str) -> dict[str, Points]:
     """The newest times of each size. Those of a program that has changed since are marked."""
-    records = [json.loads(line) for line in ON_GPUS.read_text().splitlines()]
+    file = H100 if name == "navier_stokes" else H200
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records = [{"program": "now", **record} for record in records if "--whole-level" not in record["run"]]
     found: dict[str, Points] = {}
     for age in ("before", "now"):
         fresh: dict[str, Points] = {}
@@ -93,11 +95,10 @@ def measured_on_gpus(name: str) -> dict[str, Points]:
                     fresh.setdefault(title + mark, {}).setdefault(way, {}).update(times)
         found = {title: points for title, points in found.items() if title.split(" (the program")[0] not in fresh}
         found.update(fresh)
-    shown = {title: points for title, points in found.items() if not title.startswith("cavity")}
-    return dict(sorted(shown.items(), key=lambda each: max(each[1]["automatic"].values())))
+    return dict(sorted(found.items(), key=lambda each: max(each[1]["automatic"].values())))
 
 
-def draw_on_gpus(axes: Any, title: str, points: Points) -> None:
+def draw_on_gpus(axes: Any, title: str, points: Points, gpu: str) -> None:
     from matplotlib.ticker import LogLocator
 
     counts = sorted({count for times in points.values() for count in times})
@@ -110,7 +111,7 @@ def draw_on_gpus(axes: Any, title: str, points: Points) -> None:
     alone = points.get("automatic", {}).get(1)
     if alone is not None:
         axes.plot(counts, [scale * alone / count for count in counts], ":", color="grey", label="ideal")
-    axes.set_title(f"measured: H200\n{title}", fontsize=9)
+    axes.set_title(f"measured: {gpu}\n{title}", fontsize=9)
     axes.set(xlabel="GPUs", ylabel=f"{unit} a step", xlim=(0.8, 2.2))
     if most > 4 * least:
         axes.set_yscale("log")
@@ -185,7 +186,7 @@ def draw() -> None:
         for unused in axes[count:]:
             unused.remove()
         for each, (title, points) in zip(axes, on_gpus.items(), strict=False):
-            draw_on_gpus(each, title, points)
+            draw_on_gpus(each, title, points, "H100" if name == "navier_stokes" else "H200")
         for each, (size, machine) in zip(axes[len(on_gpus) :], panels, strict=False):
             chosen = [run for run in simulated if run["app"] == size and run["machine"] == machine]
             draw_simulated(each, chosen, machine)

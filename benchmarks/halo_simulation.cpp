@@ -38,27 +38,32 @@ struct App {
   bool corners = false;
   std::vector<Exchanges> more = {};  // exchanges besides
   double reductions = 1;             // a step
+  Bytes gathered = 0;                // by an all-gather; 0: none
+  double gathers = 0;                // a step
 };
 
 const HaloField number{DataType::float64, 1, false};
 
-// The solver's pressure: four exchanges on each level of the multigrid but the last for each of 48 iterations, a level
-// having a quarter of the cells of the one before; then what a step exchanges once, and in 5 iterations of the
-// velocity. Cubes stand for the parts of the pipe.
+// The cavity of 8 million cells: iterations of the velocity and of the pressure in a step, as two GPUs had them.
+constexpr double of_velocity = 74, of_pressure = 19;
+
+// Three levels of the multigrid have their cells spread over the ranks, with four exchanges on each in an iteration of
+// the pressure; a level has a quarter of the cells of the one before. Rectangles stand for the ranks' parts.
 std::vector<Exchanges> exchanges_of_flow() {
   std::vector<Exchanges> all;
-  for (const std::int64_t side : {200, 126, 79, 50, 32, 20, 13}) all.push_back({{side, side, side}, number, 4 * 48});
+  for (const std::int64_t side : {2828, 1414, 707}) all.push_back({{side, side}, number, 4 * of_pressure});
   const auto vectors = [](std::size_t components) { return HaloField{DataType::float64, components, false}; };
-  all.push_back({{200, 200, 200}, vectors(3), 1 + 1 + 5});
-  all.push_back({{200, 200, 200}, vectors(9), 1});
+  all.push_back({{2828, 2828}, vectors(3), of_velocity + 1 + 1});
+  all.push_back({{2828, 2828}, vectors(9), 1});
   return all;
 }
 
 // Bytes: what a loop loads and stores once. jacobi: a value in, one out. conjugate_gradient, tuned by hand: its update
 // loads five vectors and stores four, its left side loads one and stores one, its sums load two. wilson_dslash: eight
 // links and a spinor in (neighbouring spinors come from a cache), a spinor out. convolution: 2 * 16 * 16 * 9 operations
-// in each of its three parts. navier_stokes: what one H200 could have loaded and stored at 0.89 of its 4.8 TB/s while
-// it computed a step of this case without its exchanges (126 ms, measured); three sums for each iteration.
+// in each of its three parts. navier_stokes: what one H100 could have loaded and stored at 0.89 of its 3.35 TB/s while
+// it computed a step without its exchanges (85.9 ms, measured); two sums for each iteration of the pressure. Then each
+// rank gets the level of 125,000 cells whole, and all coarser ones need no exchange.
 const std::vector<App> programs = {
     {"jacobi 16384 x 16384 float32", {16384, 16384}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
     {"jacobi 2048 x 2048 float32", {2048, 2048}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
@@ -80,17 +85,19 @@ const std::vector<App> programs = {
      13824,
      9216,
      true},
-    {"navier_stokes 8 million cells, pipe bend, float64",
-     {200, 200, 200},
+    {"navier_stokes 8 million cells, cavity, float64",
+     {2828, 2828},
      false,
      number,
-     48 + 1,
-     67300,
+     1,
+     32000,
      0,
      8,
      false,
      exchanges_of_flow(),
-     3 * (48 + 5)},
+     2 * of_pressure,
+     Bytes{125'000} * 8,
+     of_pressure},
 };
 
 // Operations per second in float32 by data sheet: Tesla V100 SXM2 (NVIDIA, 2018), A100 (NVIDIA, 2020).
@@ -130,12 +137,14 @@ Seconds exchange_time(const sim::NodeModel& node, const sim::ClusterSpec& cluste
       cluster.network.nodes);
 }
 
-Seconds reduction_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, Bytes bytes) {
+Seconds collective_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, Collective operation,
+                        const std::string& algorithm, Bytes bytes) {
   if (bytes == 0 || ranks == 1) return 0;
   return least(
       [&](sim::DirectRdma direct) {
         sim::CollectiveTrial trial;
-        trial.algorithm = "double_tree";
+        trial.operation = operation;
+        trial.algorithm = algorithm;
         trial.ranks = ranks;
         trial.bytes = bytes;
         trial.direct = direct;
@@ -160,11 +169,14 @@ void run(const std::string& machine, int most_nodes) {
       double cells = 1;
       for (const std::int64_t side : largest.count) cells *= static_cast<double>(side);
       const Seconds compute = cells * std::max(app.bytes / memory_rate, peak == 0 ? 0 : app.operations / peak);
-      const Seconds reduction = app.reductions * reduction_time(node, cluster, ranks, app.reduced);
+      const Seconds reduction =
+          app.reductions * collective_time(node, cluster, ranks, Collective::all_reduce, "double_tree", app.reduced);
+      const Seconds gathering =
+          app.gathers * collective_time(node, cluster, ranks, Collective::all_gather, "direct", app.gathered);
       std::vector<Exchanges> exchanges = app.more;
       exchanges.push_back({app.shape, app.field, static_cast<double>(app.exchanges)});
       for (const HaloVariant variant : compared) {
-        Seconds exchange = 0;
+        Seconds exchange = gathering;
         for (const Exchanges& each : exchanges)
           exchange += each.times * exchange_time(node, cluster, ranks, app, each, variant);
         std::printf(
