@@ -61,7 +61,11 @@ WAYWISER_DEVICE void make_kernel_calls(Gpu& gpu, const KernelCalls& task) {
   if (rank != 0) return;
   if (task.kind == Kind::atomics) {
     auto* word = ranks.template at<std::uint64_t>(KernelCalls::atomics_at);
-    for (std::uint64_t i = 0; i < task.calls && leads; ++i) static_cast<void>(ranks.atomic_fetch_add(word, 1, 1));
+    if (!leads || task.calls == 0) return;
+    const std::uint64_t first = ranks.atomic_fetch_add(word, 1, 1);
+    // Each call adds 1, computed from what the one before has fetched: without need of it, nothing would be waited for.
+    std::uint64_t seen = first;
+    for (std::uint64_t i = 1; i < task.calls; ++i) seen = ranks.atomic_fetch_add(word, seen - first - i + 2, 1);
     return;
   }
   const auto part = [&](std::uint64_t block) {
