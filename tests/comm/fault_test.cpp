@@ -235,9 +235,8 @@ TEST(Fault, ARankThatIsKilledIsAnErrorAtAllThatWaitForAnyRank) {
 TEST(Fault, ADeadlineSaysThatNoRankHasSent) {
   for (const bool probes : {false, true}) {
     TestRanks ranks(2);
-    ranks.timeout = 0.3;
     const auto problems = ranks.in_processes([&](Group& group) {
-      if (group.rank() == 1) group.set_timeout(20);  // rank 0 is the first whose deadline passes
+      if (group.rank() == 0) group.set_timeout(0.3);  // the first whose deadline passes
       std::int32_t data = 0;
       if (group.rank() == 0 && probes) static_cast<void>(group.probe());
       if (group.rank() == 0) group.recv(std::span(&data, 1), any_source);
@@ -254,8 +253,9 @@ TEST(Fault, ADeadlineSaysThatNoRankHasSent) {
 // Faults: host S
 TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
   TestRanks ranks(2);
-  ranks.timeout = 0.3;
   const auto problems = ranks.in_processes([](Group& group) {
+    group.barrier();
+    group.set_timeout(0.3);
     if (group.rank() == 1) return receive_something(group, 0);
     std::byte data{};
     group.recv(std::span(&data, 1), 1, 7);
@@ -271,10 +271,9 @@ TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
 TEST(Fault, ADeadlineInAPartNamesTheRankOfTheJob) {
   for (const bool collective : {false, true}) {
     TestRanks ranks(3);
-    ranks.timeout = 0.3;
     const auto problems = ranks.in_processes([&](Group& group) {
-      if (group.rank() != 1) group.set_timeout(20);  // rank 1 is the first whose deadline passes
       auto part = group.split(group.rank() == 0 ? 0 : 1);
+      if (group.rank() == 1) part->set_timeout(0.3);  // the first whose deadline passes
       if (group.rank() == 0) return receive_something(group, 1);
       if (group.rank() == 2) return receive_something(group, 0);
       std::vector<float> data(1000);
