@@ -23,12 +23,19 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
     std::uint64_t sent = 0;
     do {
       request.count = all - sent < at_once ? all - sent : at_once;
-      const std::uint64_t ticket = take_ticket<scope>(request);
-      move<scope>(terms().ring->piece(ticket), request.element, source + sent * source_apart, source_apart, request);
-      gpu().join(scope);
+      request.op = sent + request.count == all ? op : WordOp::none;
+      const auto fill = [&](std::uint64_t ticket) {
+        move<scope>(terms().ring->piece(ticket), request.element, source + sent * source_apart, source_apart, request);
+      };
+      if constexpr (scope == Scope::thread) {
+        post_alone(request, fill);
+      } else {
+        const std::uint64_t ticket = take_ticket<scope>(request);
+        fill(ticket);
+        gpu().join(scope);
+        if (gpu().index_in(scope) == 0) post(ticket, request);
+      }
       sent += request.count;
-      request.op = sent == all ? op : WordOp::none;
-      if (gpu().index_in(scope) == 0) post(ticket, request);
       request.offset += request.count * request.apart;
     } while (sent < all);
     gpu().join(scope);
@@ -49,12 +56,13 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
     request.answered = 1;
     for (std::uint64_t taken = 0; taken < all; taken += request.count) {
       request.count = all - taken < at_once ? all - taken : at_once;
-      const std::uint64_t ticket = take_ticket<scope>(request);
+      std::uint64_t ticket = 0;
+      gpu().join(scope);
       if (gpu().index_in(scope) == 0) {
-        post(ticket, request);
+        ticket = post_alone(request, [](std::uint64_t) {});
         wait_for_answer(ticket, request);
       }
-      gpu().join(scope);
+      ticket = gpu().of_first(scope, ticket);
       use(terms().ring->piece(ticket), taken, request);
       gpu().join(scope);
       if (gpu().index_in(scope) == 0) give_back(ticket);
@@ -64,8 +72,7 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
   }
   // An operation on a word, by one thread. Returns the word before it if it is to be answered.
   WAYWISER_DEVICE std::uint64_t on_word(const ProxyRequest& request) const {
-    const std::uint64_t ticket = take_ticket<Scope::thread>(request);
-    post(ticket, request);
+    const std::uint64_t ticket = post_alone(request, [](std::uint64_t) {});
     if (request.answered == 0) return 0;
     wait_for_answer(ticket, request);
     const std::uint64_t result = gpu().read(&terms().ring->slot(ticket).result);
@@ -99,6 +106,27 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
       this->wait([&] { return gpu().acquire(free_for) == ticket; }, [&] { stop_late(request); });
     }
     return gpu().of_first(scope, ticket);
+  }
+  // By one thread: takes a ticket and posts the request, after fill(ticket), when its slot is free. Lanes of a warp
+  // that are here together go on together. If each went on alone, one that has its slot could be kept, until the others
+  // have theirs, before it has posted; and these slots come free only after its request.
+  template <typename Fill>
+  WAYWISER_DEVICE std::uint64_t post_alone(const ProxyRequest& request, Fill fill) const {
+    const auto lanes = gpu().lanes_here();
+    const std::uint64_t ticket = gpu().fetch_add(terms().tickets, std::uint64_t{1});
+    const std::uint64_t* free_for = &terms().ring->slot(ticket).free_for;
+    bool posted = false;
+    this->wait(
+        [&] {
+          if (!posted && gpu().acquire(free_for) == ticket) {
+            fill(ticket);
+            post(ticket, request);
+            posted = true;
+          }
+          return gpu().all_of(lanes, posted);
+        },
+        [&] { stop_late(request); });
+    return ticket;
   }
   WAYWISER_DEVICE void post(std::uint64_t ticket, const ProxyRequest& request) const {
     ProxySlot& slot = terms().ring->slot(ticket);
