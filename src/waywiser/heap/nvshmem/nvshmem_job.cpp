@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/heap/heap_state.hpp"
 #include "waywiser/kernels/clear.hpp"
 
@@ -21,7 +21,7 @@ NvshmemJob::NvshmemJob(Group& group, Bytes bytes) : group_(group), bytes_(bytes)
   machine_id().copy(mine.data(), mine.size() - 1);
   const auto all = heap_gather(group_, mine);
   for (int rank = 0; rank < size(); ++rank)
-    if (all[static_cast<std::size_t>(rank)] == mine) ranks_of_machine_.push_back(rank);
+    if (same_machine(group_, rank)) ranks_of_machine_.push_back(rank);
 }
 
 void NvshmemJob::open(Place place) {
