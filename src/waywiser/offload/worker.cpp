@@ -105,7 +105,7 @@ void RemoteWorker::make(const RemoteRequest& request) {
     check_new(request.array);
     made = allocate(request.head);
     if (is_filled) staging_.prepare(road_, made.memory.bytes);
-    if (!is_filled) clear(*setup_.platform, *aside_, made.memory);
+    if (!is_filled) clear(*aside_, made.memory);
   });
   if (is_filled) receive(is_made ? std::optional(made.memory) : std::nullopt, request.head.bytes());
   if (is_made) add(request.array, std::move(made));
