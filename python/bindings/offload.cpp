@@ -17,6 +17,7 @@
 #include "bindings/group_call.hpp"
 #include "waywiser/offload/connect.hpp"
 #include "waywiser/offload/data_road.hpp"
+#include "waywiser/offload/remote_driver.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
 
 namespace nb = nanobind;
@@ -116,6 +117,14 @@ void put(RemoteGpu& self, std::uint64_t array, const Argument<Bytes>& offset, nb
 }
 
 std::uint64_t run(RemoteGpu& self, const Argument<std::string>& function, const std::vector<std::uint64_t>& arrays,
+bool begin_put(RemoteGpu& self, std::uint64_t array, const Argument<Bytes>& offset, nb::handle values) {
+  const Bytes at = offset("offset");
+  const ConstRegion given = input_region(values, no_platform);
+  bool is_begun = false;
+  without_gil([&] { is_begun = RemoteDriver(self).begin_put(array, at, given); });
+  return is_begun;
+}
+
                   const std::vector<std::pair<std::string, double>>& numbers) {
   const std::string& called = function("function");
   std::uint64_t result = 0;
@@ -189,6 +198,7 @@ void bind_offload(nb::module_& m) {
           "address"_a)
       .def("put", put, "array"_a, "offset"_a, "values"_a)
       .def(
+      .def("begin_put", begin_put, "array"_a, "offset"_a, "values"_a)
           "free", [](RemoteGpu& self, std::uint64_t number) { without_gil([&] { self.free(number); }); }, "number"_a)
       .def("run", run, "function"_a, "arrays"_a, "numbers"_a)
       .def("load_kernels", load_kernels, "code"_a)

@@ -8,6 +8,7 @@
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/device/mapping.hpp"
 #include "waywiser/offload/client_memory.hpp"
+#include "waywiser/offload/remote_driver.hpp"
 #include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {
@@ -130,6 +131,19 @@ std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion byt
 }
 
 RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory,
+bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
+  RemoteGpu::State& state = *gpu_.state_;
+  const auto pinned = state.pinned_at(bytes);
+  if (!pinned) return false;
+  RemoteRequest request = request_for(RequestKind::begin_put, array);
+  request.offset = offset;
+  request.bytes = bytes.bytes;
+  request.memory = pinned->number;
+  request.at = static_cast<std::uint64_t>(bytes.data - pinned->region().data);
+  state.add("put", request);
+  return true;
+}
+
                                           ConstRegion bytes) {
   request.memory = memory.number;
   request.at = static_cast<std::uint64_t>(bytes.data - memory.region().data);

@@ -42,11 +42,12 @@ enum class RequestKind : std::uint8_t {
   // For programs of the CUDA driver API, where kernels get addresses:
   copy,      // bytes of an array, from another one (`memory`, `at`)
   fill,      // bytes of an array, with `at` in units of `earlier` bytes
+  begin_put,    // the same without a reply: the stream copies them
   get_part,  // bytes of an array: they follow the reply, unless `memory` is not 0 and they are placed there
   start,     // a kernel that was asked for, with the bytes of its parameters
   ask        // a question about the GPU, an array, a code or a kernel; a name may follow; the reply has a text
 };
-inline constexpr std::uint8_t last_request_kind = 28;
+inline constexpr std::uint8_t last_request_kind = 29;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {

@@ -76,6 +76,7 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::pin: return pin(request);
     case RequestKind::array_from: return make_from(request);
     case RequestKind::put_from: return put_from(request);
+    case RequestKind::begin_put: return begin_put(request);
     case RequestKind::get_into: return get_into(request);
     default: return carry_out_for_driver(request);
     case RequestKind::synchronize:
@@ -154,7 +155,7 @@ void RemoteWorker::get(const RemoteRequest& request) {
 
 void RemoteWorker::free(std::uint64_t number) {
   const auto array = arrays_.find(number);
-  if (array == arrays_.end()) return static_cast<void>(work_.forget(number) || client_memory_.forget(number));
+  if (array == arrays_.end()) return static_cast<void>(work_.forget(number) || forget_memory(number));
   used_ -= array->second.memory.bytes;
   if (work_.is_under_way()) leaving_ += array->second.memory.bytes;  // the work keeps what it uses
   arrays_.erase(array);
