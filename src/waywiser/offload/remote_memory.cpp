@@ -15,12 +15,12 @@ namespace waywiser {
 namespace {
 
 constexpr std::string_view what_pinned = "pinned memory";
-
 constexpr int exit_code_of_held_memory = 70;
 
 void* anonymous_pages(Bytes bytes) {
   return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
+
 }  // namespace
 
 // The file stays open: the worker opens it by its number.
@@ -59,10 +59,9 @@ struct [[gnu::visibility("hidden")]] PinnedMemory::Block {
   const Bytes bytes;
   Descriptor file;
   Mapping mapping;
-  std::uint64_t number = 0;  // at the server; 0: it cannot use the memory
   void* spare;               // as many pages of this process, which are not touched before they are needed
+  std::uint64_t number = 0;  // at the server; 0: it cannot use the memory
   bool locked = false, parted = false;
-};
 
  private:
   // As a group does whose memory others can still reach.
@@ -74,6 +73,7 @@ struct [[gnu::visibility("hidden")]] PinnedMemory::Block {
     static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
     ::_exit(exit_code_of_held_memory);
   }
+};
 
 Region PinnedMemory::region() const noexcept { return block_->region(); }
 
@@ -93,11 +93,12 @@ PinnedMemory RemoteGpu::pinned(Bytes bytes) {
   request.at = static_cast<std::uint64_t>(block->file.number());
   request.secret = hexadecimal(random);
   std::memcpy(block->secret(), request.secret.data(), request.secret.size());
-  if (state_->answer("pinned", request).placed)
+  if (state_->answer("pinned", request).placed) {
     block->number = request.array;
   } else {
     block->give_spare_back();
     block->locked = ::mlock(block->mapping.data(), block->mapping.length()) == 0;
+  }
   state_->pinned[block->region().data + bytes] = {block->number, block};
   return PinnedMemory(block);
 }
@@ -130,7 +131,6 @@ std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion byt
   return is_inside && PinnedMemory(block).by() == "server" ? block : nullptr;
 }
 
-RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory,
 bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
   RemoteGpu::State& state = *gpu_.state_;
   const auto pinned = state.pinned_at(bytes);
@@ -144,6 +144,7 @@ bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion byte
   return true;
 }
 
+RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory,
                                           ConstRegion bytes) {
   request.memory = memory.number;
   request.at = static_cast<std::uint64_t>(bytes.data - memory.region().data);
