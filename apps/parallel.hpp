@@ -21,7 +21,7 @@
 //     run(f)                             f(), which calls for_each() and exchange() with the same arrays every time;
 //                                        on a GPU a CUDA graph that is made by the second call
 //     forget()                           the next call records anew
-//   class Array<T>(processor, size)      zeros
+//   class Array<T>(processor, size)      zeros, also for whoever reads it next in another stream
 //     data()                             for use in loops
 //     elements()                         for calls of a group
 //     field(components, planar)          for a HaloExchange

@@ -242,6 +242,7 @@ class Array {
     check(cudaMalloc(&values, std::max<std::size_t>(bytes(), 1)), "cudaMalloc");
     values_.reset(values);
     check(cudaMemsetAsync(values, 0, bytes(), processor.native()), "cudaMemset");
+    processor.wait();  // what reads the array next may be in another stream
   }
 
   T* data() noexcept { return values_.get(); }

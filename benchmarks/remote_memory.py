@@ -2,7 +2,8 @@
 """Bytes up to a GPU and back, on a machine with one: from pinned and pageable memory of a client of `waywiser serve` on
 this machine, which does not use CUDA, beside the CUDA driver's copies from page-locked memory in a process of its own.
 
-remote_memory.py [--nbytes 268435456] [--repeats 20]    # JSON: GB/s of the fastest and the median turn
+remote_memory.py [--nbytes 268435456] [--repeats 20]    # JSON: GB/s of the fastest and the median turn; of
+                                                       # an addition in pieces and of zeros the seconds
 
 The client and the local process take turns. All bytes that come back are compared after the last turn.
 """
@@ -113,6 +114,24 @@ def streaming_add(gpu: ww.RemoteGpu, nbytes: int, repeats: int) -> dict[str, flo
     return {"whole": statistics.median(whole), "copies": statistics.median(copies)}
 
 
+def zeros(gpu: ww.RemoteGpu, nbytes: int, repeats: int) -> float:
+    """Seconds until there is an array of zeros on the GPU, whose memory had other bytes before."""
+    times: list[float] = []
+    ones = np.ones(nbytes, np.uint8)
+    for _ in range(repeats):
+        before = gpu.array(ones)
+        gpu.synchronize()
+        del before
+        gpu.synchronize()
+        begin = time.perf_counter()
+        made = gpu.zeros(nbytes, np.uint8)
+        gpu.synchronize()
+        times.append(time.perf_counter() - begin)
+    if made.get().any():
+        raise RuntimeError("other bytes than zeros")
+    return statistics.median(times)
+
+
 def measured_apart(nbytes: int, repeats: int) -> dict[str, Any]:
     words = [sys.executable, __file__, "--local", "--nbytes", str(nbytes), "--repeats", str(repeats)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
@@ -137,6 +156,7 @@ def main() -> None:
                 for way in WAYS:
                     turn[way] = remote_copies(gpu, way, asked.nbytes, asked.repeats)
                 turn["streaming_add"] = streaming_add(gpu, asked.nbytes, asked.repeats)
+                turn["zeros"] = zeros(gpu, asked.nbytes, asked.repeats)
             turns.append(turn)
     shares = {
         f"{way}, {direction}": statistics.median(turn[way][direction]["median"] for turn in turns)

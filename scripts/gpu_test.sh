@@ -6,7 +6,8 @@
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
 # packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
 # (default gpu_results): summary.txt and gpu_results.tar.gz; WAYWISER_BUILD: folder of the programs (default build/gpu; if
-# it has those of stage one_sided, that builds nothing). Exit code 1 if a stage failed; the others still run.
+# it has those of stage one_sided, that builds nothing); WAYWISER_TEST_PROGRAMS: folder with what tests/python/prebuilt.py
+# builds, for stage offload where there is no nvcc. Exit code 1 if a stage failed; the others still run.
 set -u
 cd "$(dirname "$0")/.."
 out=${OUT:-gpu_results}
@@ -258,19 +259,18 @@ interop() {
 
 # One program of the CUDA driver API, with the GPU of this machine and, by `waywiser remote`, with the same one elsewhere.
 driver_program() {
-  local folder=$work/driver address status=0 nvcc include
-  nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' build/CMakeCache.txt)
-  include=$(dirname "$nvcc")/../include
+  local folder=$work/driver address status=0 program
   mkdir -p "$folder"
-  cc -I "$include" tests/shim/driver_program.c -o "$folder/program" python/waywiser/shim/libcuda.so.1 || return 1
-  "$folder/program" kernel || { echo "driver program on this GPU: FAILED"; status=1; }
+  [ -n "${WAYWISER_TEST_PROGRAMS:-}" ] || .venv/bin/python tests/python/prebuilt.py "$folder" || return 1
+  program=${WAYWISER_TEST_PROGRAMS:-$folder}/driver_program
+  "$program" kernel || { echo "driver program on this GPU: FAILED"; status=1; }
   .venv/bin/waywiser serve --listen 127.0.0.1:0 --memory 2G --new-key --key "$folder/key" --json >"$folder/log" &
   for _ in $(seq 100); do
     address=$(sed -n 's/.*"listening", "address": "\([^"]*\)".*/\1/p' "$folder/log")
     [ -z "$address" ] || break
     sleep 0.2
   done
-  timeout 60 .venv/bin/waywiser remote "$address" --key "$folder/key" -- "$folder/program" kernel ||
+  timeout 60 .venv/bin/waywiser remote "$address" --key "$folder/key" -- "$program" kernel ||
     { echo "driver program on a remote GPU: FAILED"; status=1; }
   kill $!
   wait $!

@@ -17,7 +17,9 @@
 #include "bindings/group_call.hpp"
 #include "waywiser/offload/connect.hpp"
 #include "waywiser/offload/data_road.hpp"
+#include "waywiser/offload/remote_driver.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
+#include "waywiser/offload/request.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -115,6 +117,14 @@ void put(RemoteGpu& self, std::uint64_t array, const Argument<Bytes>& offset, nb
   without_gil([&] { self.put(array, at, given); });
 }
 
+bool begin_put(RemoteGpu& self, std::uint64_t array, const Argument<Bytes>& offset, nb::handle values) {
+  const Bytes at = offset("offset");
+  const ConstRegion given = input_region(values, no_platform);
+  bool is_begun = false;
+  without_gil([&] { is_begun = RemoteDriver(self).begin_put(array, at, given); });
+  return is_begun;
+}
+
 std::uint64_t run(RemoteGpu& self, const Argument<std::string>& function, const std::vector<std::uint64_t>& arrays,
                   const std::vector<std::pair<std::string, double>>& numbers) {
   const std::string& called = function("function");
@@ -188,6 +198,7 @@ void bind_offload(nb::module_& m) {
           },
           "address"_a)
       .def("put", put, "array"_a, "offset"_a, "values"_a)
+      .def("begin_put", begin_put, "array"_a, "offset"_a, "values"_a)
       .def(
           "free", [](RemoteGpu& self, std::uint64_t number) { without_gil([&] { self.free(number); }); }, "number"_a)
       .def("run", run, "function"_a, "arrays"_a, "numbers"_a)
@@ -234,6 +245,7 @@ void bind_offload(nb::module_& m) {
       .def("times", times)
       .def("align_clocks", align_clocks, "rounds"_a)
       .def("close", [](RemoteGpu& self) { without_gil([&] { self.close(); }); });
+  m.attr("offload_protocol") = offload_protocol;
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "data_plain"_a, "Raises Error.");
   m.def("remote_server_state", state_of_server, "address"_a, "key"_a, "As JSON. Raises Error.");
 }

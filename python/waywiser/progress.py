@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,20 @@ def error_console() -> Console:
 def say(text: str) -> None:
     """One line on standard error."""
     error_console().print(Text(text))
+
+
+def result_writer() -> Callable[[str], None]:
+    """Writes text of results to standard output at once, above the bar if both are on a terminal. Made before the bar,
+    which takes standard output's place.
+    """
+    output = sys.stdout
+
+    def write(text: str) -> None:
+        to = sys.stdout if output.isatty() else output
+        to.write(text)
+        to.flush()
+
+    return write
 
 
 @contextmanager

@@ -101,6 +101,7 @@ class Array {
         memory_(std::make_unique<waywiser::Memory>(
             processor.platform().allocate(processor.place(), size_ * sizeof(T) + 16, waywiser::Allocation::gpu))) {
     processor.for_each(size, [values = data()](std::int64_t i) { values[i] = T{}; });
+    processor.wait();
   }
 
   // As kernels reach it; the host must not.

@@ -4,6 +4,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "tests/halo/rank_fields.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
+#include "waywiser/halo/side_kind.hpp"
 #include "waywiser/halo/tuning.hpp"
 
 // The variant that batches of copies make, where it differs from others.
@@ -54,6 +55,28 @@ TEST(BatchedHalo, TooManyBlocksAreNoBatch) {
     const std::string why = error_of([&] { exchange.use(HaloVariant::batched); });
     require_that(why == "rank 0: the boundary of rank 0 has 4200 blocks to copy, more than 4096", why);
     exchange.exchange();
+    group.barrier();
+  }),
+            no_problems);
+}
+
+// Copy engines reach no memory of another machine, as the job sees machines.
+TEST(BatchedHalo, RanksOfOtherMachinesAreNotReached) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  ranks.machines_apart = true;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    const MadeUpDomain domain = grid_domain({6, 16}, {1, 2});
+    RankFields fields(group, domain, true);
+    HaloExchange exchange(group, fields.partition(), fields.arrays());
+    const std::string why = error_of([&] { exchange.use(HaloVariant::batched); });
+    require_that(why == "rank 0: rank 1 is on another machine", why);
+    const HaloTuning& tuning = exchange.tune(1e-3);
+    for (const HaloKindTimes& each : tuning.kinds)
+      require_that(!kind_of(each.key).same_machine, "all sides lead to other machines");
+    fields.fill(1);
+    exchange.exchange();
+    fields.require_exchanged(1);
     group.barrier();
   }),
             no_problems);

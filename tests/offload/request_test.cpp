@@ -47,6 +47,7 @@ class RandomRequests {
         add_place(request);
         break;
       case RequestKind::put_from:
+      case RequestKind::begin_put:
       case RequestKind::get_part:
       case RequestKind::copy:
         add_part(request);

@@ -81,6 +81,31 @@ TEST_F(WorkerMemoryTest, BytesGoBetweenTheClientsMemoryAndTheGpuAndNotAsMessages
   EXPECT_EQ(worker.used(), 4000u);
 }
 
+// The stream copies, and no reply says so: what is asked for later comes after it.
+TEST_F(WorkerMemoryTest, AStreamTakesBytesWithoutAReply) {
+  ASSERT_TRUE(is_pinned(pin()));
+  RemoteRequest zeros = request(RequestKind::zeros, 1, 1000), put = request(RequestKind::begin_put, 1);
+  std::fill_n(numbers(), 1000, 7);
+  put.offset = 400;
+  put.bytes = 800;
+  const std::size_t replies = channel.replies.size();
+  RemoteRequest stream = request(RequestKind::stream, 5);
+  worker.serve(frame_with({zeros, stream, put}));
+  RemoteRequest nothing = put;
+  nothing.bytes = 0;
+  for (int i = 0; i < 2000; ++i) worker.serve(frame_with({put, nothing}));  // more than may be under way
+  EXPECT_EQ(channel.replies.size(), replies);
+  RemoteRequest get = request(RequestKind::get_into, 1, 1000);
+  get.at = 4000;
+  EXPECT_EQ(serve(get), "");
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(numbers()[1000 + i], i >= 100 && i < 300 ? 7 : 0) << i;
+  worker.serve(frame_with({put, request(RequestKind::free, 9), put}));  // the memory goes when it has been read
+  EXPECT_EQ(serve(request(RequestKind::synchronize, 0)), "array 1: there is no memory 9 of the client");
+  put.array = 3;
+  worker.serve(frame_with({put}));
+  EXPECT_EQ(serve(request(RequestKind::synchronize, 0)), "array 3: there is no array 3");
+}
+
 TEST_F(WorkerMemoryTest, WhatIsNoneOfTheClientsMemoryIsRefused) {
   EXPECT_EQ(serve(request(RequestKind::array_from, 1, 1)), "array 1: there is no memory 9 of the client");
   ASSERT_TRUE(is_pinned(pin()));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from rank_jobs import COMMAND, runtime_folder
 from remote_gpu import Server
 
 import waywiser as ww
-from waywiser.bench.offload import LOCAL, Case, LocalSide, Run, added, cases, median, remote_road, tables
+from waywiser.bench.offload import LOCAL, Case, LocalSide, Run, added, cases, median, remote_road
+from waywiser.bench.offload_rows import Rows
+from waywiser.bench.outcome import JSON, TABLE
 from waywiser.offload.client import DATA_ROADS, POINTS
 
 __all__ = ["runtime_folder"]
@@ -35,11 +38,44 @@ def run_of(whole: float) -> Run:
 def test_the_overhead_is_that_of_the_published_experiment() -> None:
     assert run_of(50).overhead == 10 + 3 + 20 - 4
     assert median([run_of(5), run_of(1), run_of(3)]).whole == 3
-    assert tables([Case(REMOTE, 1000, 2, run_of(50), 3)], ", MADE UP")[0] == (
-        "# remote, pinned, MADE UP; c: as the client sees it, s: as the server does"
-    )
-    words = tables([Case(REMOTE, 1000, 2, run_of(50), 3)], "")[2].split()
+    written: list[str] = []
+    rows = Rows(TABLE, "virtual_gpu", "made up", [REMOTE, "x"], written.append)
+    rows.add(Case(REMOTE, 1000, 2, run_of(50), 3))
+    assert written[0] == "# c: as the client sees it, s: as the server does, MADE UP\n"
+    assert written[2].startswith(f"{REMOTE} ")
+    words = written[2].removeprefix(REMOTE).split()
     assert words[:2] == ["1000", "2"] and words[-6:] == ["50.0", "s", "29.0", "s", "47.0", "s"]
+
+
+def test_json_is_whole_with_any_number_of_rows() -> None:
+    for count in range(3):
+        written: list[str] = []
+        rows = Rows(JSON, "cuda", "", [REMOTE], written.append)
+        for times in range(count):
+            rows.add(Case(REMOTE, 1000, times, run_of(50), 3))
+        rows.end()
+        told = json.loads("".join(written))
+        assert [row["times"] for row in told["rows"]] == list(range(count))
+        assert (told["schema"], told["version"], told["left_out"]) == ("waywiser.bench", 1, {})
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("form", ["", "--json", "--csv"])
+def test_each_row_is_printed_as_soon_as_it_is_measured(form: str, sent: signal.Signals) -> None:
+    """The sums of the second row take the CPU alone half a minute: nobody waits for them."""
+    words = ["bench", "offload", "--backend", "virtual_gpu", "--sizes", "4M", "--times", "1,100000", "--road", "pinned"]
+    bench = subprocess.Popen([*COMMAND, *words, *form.split()], stdout=subprocess.PIPE, text=True)
+    assert bench.stdout is not None
+    out = ""
+    while "local, pageable" not in out:  # the last of the first rows
+        line = bench.stdout.readline()
+        assert line, "it has ended"
+        out += line
+    bench.send_signal(sent)
+    out += bench.stdout.read()
+    assert bench.wait(60) == 130
+    if form == "--json":
+        assert [row["road"] for row in json.loads(out)["rows"]] == [REMOTE, LOCAL]
 
 
 def test_a_wrong_sum_ends_the_run() -> None:

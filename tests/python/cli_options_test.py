@@ -190,6 +190,23 @@ def test_reports_as_json(run: Run, tmp_path: Path) -> None:
     assert any("share of communication" in line for line in saved["assumptions"])
 
 
+def test_the_page_of_a_machine_goes_into_the_folder_that_is_named(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["report", "--machine", "recorded-4xh200", "--no-pictures", "--json"]
+    assert json.loads(run(*words, "--results", "named")[1])["report"] == "named/report.html"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["named"]
+    made_up.write(tmp_path / "other", 2)
+    before = sorted((tmp_path / "other").iterdir())
+    for more in ([], ["--output", "page"]):
+        code, out, err = run(*words, "--results", "other", *more)
+        assert (code, out, err.count("\n")) == (2, "", 1) and "--results other: not the results of" in err
+    assert sorted((tmp_path / "other").iterdir()) == before
+    monkeypatch.setenv("WAYWISER_RESULTS", "other")  # of this machine, for all verbs
+    assert json.loads(run(*words)[1])["report"] == "recorded-4xh200-report/report.html"
+
+
 def test_traffic_as_json_is_printed_once(run: Run, tmp_path: Path) -> None:
     code, _, err = run("monitor", "--json", "--results", str(tmp_path))
     assert code == 2 and "--json is for --once" in err

@@ -62,7 +62,8 @@ def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
 
 def nvcc() -> str:
     """The compiler of this build, or one of PATH; else the test is skipped."""
-    cache = (BUILD / "CMakeCache.txt").read_text()
+    file = BUILD / "CMakeCache.txt"
+    cache = file.read_text() if file.exists() else ""
     found = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*nvcc)$", cache, re.MULTILINE)
     compiler = found.group(1) if found else shutil.which("nvcc")
     if compiler is None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from prebuilt import AXPY, axpy_fatbin
 from rank_jobs import runtime_folder
 from remote_gpu import Server, server
 
@@ -18,11 +17,7 @@ __all__ = ["runtime_folder", "server"]
 pytestmark = pytest.mark.usefixtures("runtime_folder")
 needs_gpu = pytest.mark.skipif(not _core.discover().ids("gpu"), reason="this machine has no GPU")
 
-SOURCE = """
-extern "C" __global__ void axpy(float* y, const float* x, float a, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] += a * x[i];
-}
+TOTAL = """
 extern "C" __global__ void total(const double* x, double* sum, long n) {
   extern __shared__ double part[];
   double mine = 0;
@@ -32,6 +27,7 @@ extern "C" __global__ void total(const double* x, double* sum, long n) {
   if (threadIdx.x == 0) for (int i = 0; i < blockDim.x; ++i) *sum += part[i];
 }
 """
+SOURCE = AXPY + TOTAL
 # y[i] = factor for all threads of one block.
 PTX = """
 .version 7.0
@@ -180,16 +176,11 @@ def test_streams_run_at_once_on_a_gpu(tmp_path: Path) -> None:
 
 @needs_gpu
 def test_a_fatbin_runs_on_a_gpu(tmp_path: Path) -> None:
-    if shutil.which("nvcc") is None:
-        pytest.skip("there is no nvcc")
-    (tmp_path / "code.cu").write_text(SOURCE)
-    subprocess.run(
-        ["nvcc", "-fatbin", "-arch=native", "-o", tmp_path / "code.fatbin", tmp_path / "code.cu"], check=True
-    )
+    fatbin = axpy_fatbin(tmp_path)
     server = Server(tmp_path, gpus=())
     with ww.remote(server.address, key=server.key) as gpu:
         y, x = gpu.zeros(100, np.float32), gpu.array(np.ones(100, np.float32))
-        kernel = ww.CudaKernel((tmp_path / "code.fatbin").read_bytes(), "axpy")
+        kernel = ww.CudaKernel(fatbin.read_bytes(), "axpy")
         gpu.launch(kernel, y, x, np.float32(3), 100, grid=1, block=128)
         np.testing.assert_array_equal(y.get(), np.full(100, 3, np.float32))
     assert server.close() == (0, "")

@@ -113,6 +113,31 @@ def test_what_cannot_go_in_pieces_is_refused(tmp_path: Path) -> None:
     assert server.close() == (0, "")
 
 
+def test_pieces_of_pinned_arrays_wait_for_their_result_alone(server: Server) -> None:
+    """Of six pieces two arrays go up while the result before comes back; no other call waits for the server."""
+    count, pieces = 600_000, 6
+    with ww.remote(server.address, key=server.key) as gpu:
+        x, y, z = (gpu.pinned(count) for _ in range(3))
+        x[:], y[:] = np.arange(float(count)), 0.5
+        core, called = gpu._core, []
+
+        class Counted:
+            def __getattr__(self, name: str) -> object:
+                called.append(name)
+                return getattr(core, name)
+
+        gpu._core = Counted()  # type: ignore[assignment]
+        gpu.run_in_pieces("add", x, y, out=z, piece=8 * count // pieces)
+        gpu._core = core
+        np.testing.assert_array_equal(z, np.arange(float(count)) + 0.5)
+        counts = {name: called.count(name) for name in ("begin_put", "array", "put", "get", "get_into", "zeros", "run")}
+        assert counts["begin_put"] == 2 * pieces and counts["run"] == pieces and counts["zeros"] == 4
+        assert counts["array"] + counts["put"] == 0 and counts["get"] + counts["get_into"] == pieces
+        x[:] = 1  # nothing reads it any more
+        gpu.run_in_pieces("add", x, y, out=z, piece=7_777 * 8)  # the last piece is a shorter one
+        np.testing.assert_array_equal(z, np.full(count, 1.5))
+
+
 def test_beyond_the_servers_limit_memory_is_as_any_other(server: Server) -> None:
     with ww.remote(server.address, key=server.key) as gpu:
         first = gpu.pinned(gpu.memory // 2, np.uint8)

@@ -46,6 +46,20 @@ def test_arrays_come_back_as_they_went(server: Server) -> None:
         assert gpu.encrypted_by == ""
 
 
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_gpu_that_nothing_destroys_is_no_matter_at_the_end(server: Server, closes: bool) -> None:
+    code = """
+import ctypes
+gpu.zeros(3)
+gpu.synchronize()
+for each in (gpu, gpu._core):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+"""
+    client = start_client(code + "gpu.close()" * closes, server)
+    assert client.communicate(timeout=PATIENCE) == ("", "")
+    assert client.returncode == 0 and server.wait_for("left")["why"] == ""
+
+
 def test_arrays_are_the_same_by_every_road(server: Server) -> None:
     values = np.random.default_rng(2).integers(0, 256, (17 << 20) + 3).astype(np.uint8)  # pieces have 8 MiB
     for road in DATA_ROADS:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from consumers import nvcc
 from encryption_test import needs_tls
+from prebuilt import cuda_headers, driver_program
 from rank_jobs import COMMAND, ROOT, finish, runtime_folder, start
 from remote_gpu import PATIENCE, Server, server
 from two_machines import TwoMachines
@@ -39,18 +39,9 @@ def begin():
 """
 
 
-def headers() -> Path:
-    beside = Path(nvcc()).resolve().parents[1]
-    return next(each for each in (beside / "include", beside / "targets/x86_64-linux/include") if each.exists())
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("program") / "driver_program"
-    source = ROOT / "tests/shim/driver_program.c"
-    words = ["cc", "-Wall", "-Werror", "-I", headers(), source, "-o", made, SHIM / "libcuda.so.1"]
-    subprocess.run(words, check=True)
-    return made
+    return driver_program(tmp_path_factory.mktemp("program"))
 
 
 def run(
@@ -171,7 +162,8 @@ def test_what_is_no_program_is_one_line(server: Server, tmp_path: Path) -> None:
 
 
 def test_every_function_of_the_driver_api_is_there() -> None:
-    words = ["cc", "-E", "-x", "c", "-D__CUDA_API_VERSION_INTERNAL", "-I", str(headers()), str(headers() / "cuda.h")]
+    headers = cuda_headers()
+    words = ["cc", "-E", "-x", "c", "-D__CUDA_API_VERSION_INTERNAL", "-I", str(headers), str(headers / "cuda.h")]
     declared = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     names = set(re.findall(r"CUresult\s+(cu[A-Z]\w+)\s*\(", declared))
     listing = subprocess.run(
@@ -187,7 +179,7 @@ def test_every_function_of_the_driver_api_is_there() -> None:
 
 
 def test_the_runtime_library_says_that_it_is_not_supported(server: Server) -> None:
-    runtime = sorted(headers().parent.glob("lib*/libcudart.so.1[0-9]"))
+    runtime = sorted(cuda_headers().parent.glob("lib*/libcudart.so.1[0-9]"))
     if not runtime:
         pytest.skip("there is no CUDA runtime library")
     program = f"""

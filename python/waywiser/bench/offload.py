@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from waywiser.errors import CorruptionError, InputError
 from waywiser.offload.client import POINTS
-from waywiser.units import format_seconds
 
 if TYPE_CHECKING:
     import numpy.typing
@@ -31,10 +27,6 @@ MOST_TIMES = 100_000
 LOCAL = "local, pageable"
 _LEAST, _MOST = 3, 15  # rounds of a case
 _IN_CACHE = 16384  # elements
-_COLUMNS = (
-    "road", "elements", "times", *(f"{point}_us" for point in POINTS), "whole_us", "overhead_us",
-    "whole_less_device_us", "rounds", "label",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -189,60 +181,3 @@ def check_sizes(sizes: Sequence[int]) -> None:
     """Raises InputError for sizes that are no whole numbers of float32."""
     if any(size < 4 or size % 4 or size > 1 << 34 for size in sizes):
         raise InputError("offload: --sizes are the bytes of one array of float32 numbers, from 4 to 16G")
-
-
-def tables(found: Sequence[Case], label: str) -> list[str]:
-    """For each road: the seven points, the whole, and both overheads."""
-    lines: list[str] = []
-    heads = [point.replace("client_", "c.").replace("server_", "s.") for point in POINTS]
-    heads += ["whole", "overhead", "whole-device"]
-    for road in dict.fromkeys(case.road for case in found):
-        lines += [""] * bool(lines) + [f"# {road}{label}; c: as the client sees it, s: as the server does"]
-        lines.append(f"{'# Elements':<12}{'times':>7}" + "".join(f"{head:>13}" for head in heads))
-        for case in (one for one in found if one.road == road):
-            run = case.run
-            values = (*run.seconds, run.whole, run.overhead, run.whole - run.at("device"))
-            lines.append(f"{case.elements:<12}{case.times:>7}" + "".join(f"{_time(value):>13}" for value in values))
-    return lines
-
-
-def _time(seconds: float) -> str:
-    return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))
-
-
-def _row(case: Case) -> dict[str, Any]:
-    run = case.run
-    return {
-        "road": case.road, "elements": case.elements, "times": case.times,
-        **{f"{point}_us": value * 1e6 for point, value in zip(POINTS, run.seconds, strict=True)},
-        "whole_us": run.whole * 1e6, "overhead_us": run.overhead * 1e6,
-        "whole_less_device_us": (run.whole - run.at("device")) * 1e6, "rounds": case.rounds,
-    }  # fmt: skip
-
-
-def as_json(found: Sequence[Case], backend: str, warning: str, left_out: dict[str, str]) -> str:
-    """All cases, with the spans of their last requests on the client's clock."""
-    value: dict[str, Any] = {"schema": "waywiser.bench", "version": 1, "backend": backend}
-    if warning:
-        value |= {"simulated": True, "warning": warning}
-    rows = []
-    places = [point for point in POINTS if point != "device"]
-    for case in found:
-        row: dict[str, Any] = {"operation": "offload", **_row(case)}
-        if case.run.spans:
-            spans = zip(places, case.run.spans, strict=True)
-            row["spans_us"] = {point: [begin * 1e6, end * 1e6] for point, (begin, end) in spans}
-            row["clock_error_us"] = case.run.clock_error * 1e6
-        rows.append(row)
-    return json.dumps({**value, "left_out": left_out, "rows": rows}, indent=1)
-
-
-def as_csv(found: Sequence[Case], warning: str) -> str:
-    """A line for each case."""
-    text = io.StringIO()
-    lines = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
-    lines.writeheader()
-    for case in found:
-        row = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in _row(case).items()}
-        lines.writerow({**row, "label": warning})
-    return text.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -103,13 +104,15 @@ def offload(
     machine; the key; whether arrays also go unencrypted.
     """
     from waywiser.bench import offload as bench
+    from waywiser.bench.offload_rows import Rows
+    from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.own_server import own_server
     from waywiser.cli.bench import among, words_in
     from waywiser.group.gpus import cuda_gpus, virtual_gpus
     from waywiser.offload.client import DATA_ROADS
     from waywiser.offload.connect import remote as connect
     from waywiser.profile import warning
-    from waywiser.progress import bar
+    from waywiser.progress import bar, result_writer
 
     form.check()
     remote, key, data_plain = server
@@ -123,6 +126,7 @@ def offload(
     wanted = sizes_in(sizes) if sizes else list(usual)
     bench.check_sizes(wanted)
     memory = 4 * max(wanted) + (64 << 20)
+    found: list[bench.Case] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         address, file = (remote, key) if remote else stack.enter_context(own_server(folder, virtual, memory))
@@ -140,9 +144,15 @@ def offload(
             if each in asked
         }
         sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
-        with bar("offload") as show:
-            found = list(bench.cases(sides, wanted, counts, budget or 60.0, show))
-    _print(bench, form, found, kind, told, {})
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, which leaves the rows so far
+        rows = Rows(JSON if form.json else CSV if form.csv else TABLE, kind, told, list(sides), result_writer())
+        try:
+            with bar("offload") as show:
+                for case in bench.cases(sides, wanted, counts, budget or 60.0, show):
+                    rows.add(case)
+                    found.append(case)
+        finally:
+            rows.end()
     if form.plot is not None:
         from waywiser.bench.offload_plot import plot_offload
 

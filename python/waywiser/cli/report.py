@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(
+    context: typer.Context,
     results: Annotated[
         Path,
         typer.Option(
@@ -49,6 +50,9 @@ def report(
     With --savings, print the GPU-hours per year that the settings save, and show them on the page.
     """
     found = results_of(results, machine)
+    source = context.get_parameter_source("results")
+    is_named = source is not None and source.name == "COMMANDLINE"  # not by the environment, for all verbs
+    page = _page_folder(found, results, machine, is_named)
     jobs = None
     answer: dict[str, Any] = {"report": None, "savings": None}
     if savings is not None:
@@ -65,12 +69,23 @@ def report(
         need_plots("no report")
         from waywiser.report.write import write_report
 
-        target = output or (results if machine is None else Path(f"{Path(machine).stem}-report"))
-        answer["report"] = str(write_report(found, target, pictures, jobs))
+        answer["report"] = str(write_report(found, output or page, pictures, jobs))
         if not as_json:
             typer.echo(answer["report"])
     if as_json:
         typer.echo(json.dumps(answer, indent=1))
+
+
+def _page_folder(found: Results, results: Path, machine: str | None, is_named: bool) -> Path:
+    """Where the page goes without --output. Raises InputError for a folder that has another machine's results."""
+    if machine is None:
+        return results
+    if not is_named:
+        return Path(f"{Path(machine).stem}-report")
+    if found.folder != results and Results(results).file("profile") is not None:
+        why = f"--results {results}: not the results of machine {machine}"
+        raise InputError(f"{why}: leave it out; --output says where the page goes")
+    return results
 
 
 def _job_table(

@@ -7,6 +7,9 @@ and both nonces, with the key:
     server -> client: server's nonce, proof("server")
     client -> server: proof("client"), then sealed messages
 
+MAGIC has the version of this handshake: a server of another one answers its own MAGIC, filled up with zeros. The
+version of all that follows is in the client's first message, and in the server's answer.
+
 A sealed message is its length (4 bytes), its HMAC with a key of this connection, direction and number, and JSON. It can
 be read on the way, and not be changed, replayed or added. The client's side is in
 src/waywiser/offload/server_connection.cpp.
@@ -20,12 +23,13 @@ import secrets
 import socket
 import struct
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 from waywiser.checked import Node
 from waywiser.errors import DeadlineError, InputError, TransferError
 
-MAGIC = b"WAYWISER-GPU-1\r\n"
+_ANY_MAGIC = b"WAYWISER-GPU-"
+MAGIC = _ANY_MAGIC + b"1\r\n"
 _NONCE = 32
 _LONGEST = 1 << 16
 SECONDS = 5.0  # for a whole handshake
@@ -82,13 +86,21 @@ def greet_as_server(sock: socket.socket, key: bytes) -> Connection:
     until = time.monotonic() + SECONDS
     hello = _receive(sock, len(MAGIC) + _NONCE, until)
     if hello[: len(MAGIC)] != MAGIC:
-        raise InputError("no client of this version")
+        _refuse_greeting(sock, hello[: len(MAGIC)], until)
     mine = secrets.token_bytes(_NONCE)
     nonces = hello[len(MAGIC) :] + mine
     _send(sock, mine + _proof(key, b"server", nonces), until)
     if not hmac.compare_digest(_proof(key, b"client", nonces), _receive(sock, 32, until)):
         raise InputError("a client that does not know the key")
     return Connection(sock, key, nonces)
+
+
+def _refuse_greeting(sock: socket.socket, greeted: bytes, until: float) -> NoReturn:
+    if not greeted.startswith(_ANY_MAGIC):
+        raise InputError("it does not greet as a client")
+    _send(sock, MAGIC.ljust(_NONCE + 32, b"\0"), until)
+    theirs, ours = (text.decode("ascii", "replace").strip() for text in (greeted, MAGIC))
+    raise InputError(f"the client greets as {theirs}, this server as {ours}: install the same version at both")
 
 
 def _proof(key: bytes, word: bytes, nonces: bytes) -> bytes:

@@ -37,17 +37,39 @@ def run_in_pieces(
     step = max(1, piece // max(each.itemsize for each in flat))
     room = None if out is None else out.reshape(-1)
     streams = gpu.stream(), gpu.stream()
+    kept: tuple[list[RemoteArray], list[RemoteArray]] = [], []
     last: tuple[RemoteStream, RemoteArray, slice] | None = None
     for turn, begin in enumerate(range(0, max(flat[0].size, 1), step)):
         part = slice(begin, min(begin + step, flat[0].size))
         stream = streams[turn % 2]
-        made = stream.run(function, *(gpu.array(each[part]) for each in flat), **numbers)
+        made = stream.run(function, *_put(gpu, stream, kept[turn % 2], [each[part] for each in flat], step), **numbers)
         if last is not None:  # while this piece is computed, the one before comes back
             room = _take(*last, room, flat[0].size)
         last = stream, made, part
     assert last is not None
     room = _take(*last, room, flat[0].size)
     return room.reshape(given[0].shape) if out is None else out
+
+
+def _put(
+    gpu: RemoteGpu,
+    stream: RemoteStream,
+    kept: list[RemoteArray],
+    values: list[numpy.ndarray[Any, Any]],
+    step: int,
+) -> list[RemoteArray]:
+    """The pieces, on the GPU. From memory that the server has mapped the stream copies them, into `kept`, the arrays of
+    its last piece, while the other stream's result comes back: freeing memory would wait for all that is under way.
+    """
+    if values[0].size != step or any(gpu.pinned_by(each) != "server" for each in values):
+        return [gpu.array(each) for each in values]
+    if not kept:
+        kept.extend(gpu.zeros(each.shape, each.dtype) for each in values)
+    gpu._begin(stream._number)
+    for array, each in zip(kept, values, strict=True):
+        if not gpu._core.begin_put(array._number, 0, each):
+            gpu._core.put(array._number, 0, each)
+    return kept
 
 
 def _take(

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from waywiser import __version__, _core
 from waywiser.checked import Node, clean
 from waywiser.errors import DeadlineError, Error, InputError, TransferError
 from waywiser.offload.handshake import SECONDS, Connection, greet_as_server
@@ -173,6 +174,7 @@ class Server:
             return connection.send(self.state())
         if request.text("do") != "use":
             raise request.refuse("a server of GPUs is asked for `list` or `use`")
+        _check_version(request)
         place = request.integer("gpu")
         if place >= len(self._offer.gpus):
             raise InputError(f"this server has no GPU {place}: it offers {len(self._offer.gpus)}")
@@ -215,7 +217,8 @@ class Server:
             told = _first_line(client, _STARTING)
             if not told.has("port"):
                 raise InputError(told.text("ended", "the client's process told no port"))
-            more = {name: order[name] for name in ("job", "host", "encrypt", "memory", "data_plain")}
+            more: dict[str, Any] = {"version": __version__, "protocol": _core.offload_protocol}
+            more |= {name: order[name] for name in ("job", "host", "encrypt", "memory", "data_plain")}
             connection.send({"port": told.integer("port", most=65535), "gpu": self._name_of(client.gpu), **more})
         except BaseException as error:
             with self._lock:
@@ -262,6 +265,16 @@ class Server:
             "limit": self._offer.memory, "builtins_only": self._offer.builtins_only,
             "data_plain": self._offer.data_plain,
         }  # fmt: skip
+
+
+def _check_version(request: Node) -> None:
+    """Raises InputError for a client whose requests are not those that a worker here reads."""
+    theirs = "an older one, which does not tell its version"
+    if request.has("version") and request.has("protocol"):
+        theirs = f"waywiser {request.text('version')} (protocol {request.integer('protocol')})"
+    ours = f"waywiser {__version__} (protocol {_core.offload_protocol})"
+    if theirs != ours:
+        raise InputError(f"this server has {ours}, the client {theirs}: install the same version at both")
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -183,6 +183,11 @@ bool authenticated(const Group& group) {
 
 const std::shared_ptr<HostCollectives>& hosts_of(const Group& group) { return group.state_->hosts; }
 
+bool same_machine(const Group& group, int rank) {
+  const HostCollectives& hosts = *hosts_of(group);
+  return hosts.session().same_machine(static_cast<int>(hosts.members().peer(rank)));
+}
+
 void Group::set_algorithm(std::string_view name) {
   state_->hosts->set_algorithm(name);
   state_->gpus.set_algorithm(name);

@@ -27,5 +27,7 @@ struct [[gnu::visibility("hidden")]] Group::State {
 
 // For what is built on groups: messages of its own, between the ranks of a group of its own.
 const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
+// Whether that rank of the group is on this rank's machine, as the job sees it.
+bool same_machine(const Group& group, int rank);
 
 }  // namespace waywiser

@@ -4,9 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "waywiser/base/fingerprint_hash.hpp"
-#include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/device/copy_batch.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/halo/gpu_run.hpp"
 #include "waywiser/halo/strided_parts.hpp"
 
@@ -19,15 +18,8 @@ constexpr Bytes alignment = 256;
 // What each rank tells the others of the memory into which they copy: two halves, which exchanges use in turn.
 struct LandingOffer {
   SharedRegion memory;
-  std::uint64_t machine = 0;
   Bytes half = 0;
 };
-
-std::uint64_t this_machine() {
-  FingerprintHash hash;
-  hash.add(machine_id());
-  return std::stoull(hash.hexadecimal(), nullptr, 16);
-}
 
 std::size_t blocks_of(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places) {
   std::size_t count = 0;
@@ -55,7 +47,6 @@ class BatchedRun : public GpuRun {
                                               std::to_string(blocks) + " blocks to copy, more than " +
                                               std::to_string(most_blocks));
     own_ = own_program(boundary_);
-    mine_.machine = this_machine();
     mine_.half = (places_.take_bytes + alignment - 1) / alignment * alignment;
     if (mine_.half == 0) return;
     landing_ = platform_.allocate(gpu_, 2 * mine_.half, Allocation::gpu);
@@ -161,7 +152,7 @@ class BatchedRun : public GpuRun {
   Region opened(int peer, const LandingOffer& offer) {
     if (opened_.empty()) opened_.resize(static_cast<std::size_t>(boundary_.ranks));
     Memory& memory = opened_[static_cast<std::size_t>(peer)];
-    if (offer.machine != mine_.machine)
+    if (!same_machine(group_, peer))
       throw Error(ErrorKind::unavailable, "rank " + std::to_string(peer) + " is on another machine");
     const std::string gpu(offer.memory.identity());
     if (const auto place = platform_.find_gpu(gpu); place && *place != gpu_)

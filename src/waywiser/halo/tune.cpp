@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/fingerprint_hash.hpp"
-#include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/contest.hpp"
 #include "waywiser/halo/halo_state.hpp"
@@ -149,11 +149,8 @@ class HaloExchange::State::Tuner {
 };
 
 std::vector<std::uint64_t> HaloExchange::State::kinds_of_all() {
-  FingerprintHash mine;
-  mine.add(machine_id());
-  const std::vector<std::uint64_t> machines = said_by_all(group, std::stoull(mine.hexadecimal(), nullptr, 16));
   std::vector<bool> same;
-  for (const std::uint64_t each : machines) same.push_back(each == machines[static_cast<std::size_t>(group.rank())]);
+  for (int rank = 0; rank < group.size(); ++rank) same.push_back(same_machine(group, rank));
   kinds = kinds_of_sides(partition, boundary, same);
   std::vector<std::uint64_t> distinct = union_of_all(group, kinds);
   std::erase(distinct, 0);

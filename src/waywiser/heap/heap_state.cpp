@@ -183,8 +183,7 @@ void Heap::State::clear(Region region) const {
     std::memset(region.data, 0, region.bytes);
     return;
   }
-  const std::unique_ptr<Stream> stream = platform->open_stream(place);
-  waywiser::clear(*platform, *stream, region);
+  waywiser::clear(*platform->open_stream(place), region);
 }
 
 void Heap::State::check_rank(int rank) const {

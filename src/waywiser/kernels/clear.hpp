@@ -1,10 +1,10 @@
 #pragma once
 
-#include "waywiser/device/platform.hpp"
+#include "waywiser/device/stream.hpp"
 
 namespace waywiser {
 
-// Writes zeros to memory of the stream's GPU; complete on return.
-void clear(Platform& platform, Stream& stream, Region region);
+// Writes zeros to memory of the stream's GPU, which does it by itself; complete on return.
+void clear(Stream& stream, Region region);
 
 }  // namespace waywiser

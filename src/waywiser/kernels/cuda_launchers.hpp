@@ -18,6 +18,7 @@ using CudaLauncher = std::function<void(void* cuda_stream)>;
 CudaLauncher cuda_copy_launcher(LaunchCache* cache, std::byte* destination, const std::byte* source, Bytes bytes,
                                 unsigned blocks, unsigned threads);
 CudaLauncher cuda_fill_launcher(std::byte* data, Bytes bytes, std::uint64_t seed, unsigned blocks, unsigned threads);
+CudaLauncher cuda_clear_launcher(std::byte* data, Bytes bytes);
 // Adds the number of differing bytes to *`count`, which the GPU must reach.
 CudaLauncher cuda_count_launcher(const std::byte* data, Bytes bytes, std::uint64_t seed, std::uint64_t* count,
                                  unsigned blocks, unsigned threads);

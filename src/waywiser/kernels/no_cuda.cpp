@@ -5,6 +5,7 @@ namespace waywiser {
 
 CudaLauncher cuda_copy_launcher(LaunchCache*, std::byte*, const std::byte*, Bytes, unsigned, unsigned) { return {}; }
 CudaLauncher cuda_fill_launcher(std::byte*, Bytes, std::uint64_t, unsigned, unsigned) { return {}; }
+CudaLauncher cuda_clear_launcher(std::byte*, Bytes) { return {}; }
 CudaLauncher cuda_count_launcher(const std::byte*, Bytes, std::uint64_t, std::uint64_t*, unsigned, unsigned) {
   return {};
 }

@@ -3,9 +3,11 @@
 #include <limits>
 #include <utility>
 
+#include "waywiser/base/version.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
 #include "waywiser/group/group.hpp"
+#include "waywiser/offload/request.hpp"
 #include "waywiser/offload/serve_client.hpp"
 #include "waywiser/offload/server_connection.hpp"
 
@@ -14,6 +16,22 @@ namespace {
 
 constexpr Seconds starting_patience = 40;  // for the client's process at the server
 constexpr Seconds answering_patience = 5;
+
+std::string version_text(const std::string& release, std::int64_t protocol) {
+  return "waywiser " + release + " (protocol " + std::to_string(protocol) + ")";
+}
+
+// A server of this version has refused already.
+void check_same_version(const Json& meeting, const std::string& what) {
+  const bool is_told = meeting.contains("version") && meeting.contains("protocol");
+  const std::string here = version_text(std::string(version()), offload_protocol);
+  const std::string there =
+      is_told ? version_text(require_string(meeting, "version", what),
+                             require_integer(meeting, "protocol", what, 0, std::numeric_limits<std::int32_t>::max()))
+              : "an older one, which does not tell its version";
+  if (there != here)
+    refuse_input(what, "this client has " + here + ", the server " + there + ": install the same version at both");
+}
 
 JoinOptions join_as_client(const Json& meeting, const ServerConnection& connection, const RemoteGpuOptions& asked) {
   const std::string what = asked.address;
@@ -38,8 +56,9 @@ JoinOptions join_as_client(const Json& meeting, const ServerConnection& connecti
 RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
   const Interruptible interruptible(options.interrupted);
   const auto connection = std::make_shared<ServerConnection>(options.address, read_serve_key(options.key));
-  connection->send({{"do", "use"}, {"gpu", options.gpu}});
+  connection->send({{"do", "use"}, {"gpu", options.gpu}, {"version", version()}, {"protocol", offload_protocol}});
   const Json meeting = connection->receive(starting_patience);
+  check_same_version(meeting, options.address);
   const std::string name = require_string(meeting, "gpu", options.address) + " of " + options.address;
   const auto limit = require_integer(meeting, "memory", options.address, 0, std::numeric_limits<std::int64_t>::max());
   const auto join = [&] {

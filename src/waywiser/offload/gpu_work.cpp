@@ -71,12 +71,16 @@ void GpuWork::enter() {
   ++current_->enqueued;
 }
 
+void GpuWork::keep(std::shared_ptr<const void> keeps) {
+  if (current_->kept.size() >= most_under_way) settle(*current_);
+  enter();
+  current_->kept.push_back(std::move(keeps));
+}
+
 GpuWork::Part& GpuWork::next(std::string_view call, Seconds now, std::shared_ptr<const void> keeps) {
   Lane& lane = *current_;
-  if (lane.under_way == most_under_way) settle(lane);
-  enter();
+  keep(std::move(keeps));
   if (lane.since == 0) lane.since = now;
-  lane.kept.push_back(std::move(keeps));
   if (lane.under_way == lane.parts.size())
     lane.parts.push_back({platform_.create_timed_event(gpu_), platform_.create_timed_event(gpu_), ""});
   Part& part = lane.parts[lane.under_way++];
@@ -90,7 +94,7 @@ void GpuWork::add(Seconds begin, Seconds end, Seconds seconds) {
 }
 
 bool GpuWork::is_under_way() const {
-  return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->under_way != 0; });
+  return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->over != lane->enqueued; });
 }
 
 // A GPU tells an error of any stream to whoever asks it next.

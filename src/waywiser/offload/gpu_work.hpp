@@ -40,6 +40,12 @@ class GpuWork {
     }
     stream.record(*part.end);
   }
+  // Enqueues a copy in the stream, which has no time of its own.
+  template <typename Enqueue>
+  void carry(std::shared_ptr<const void> keeps, Enqueue enqueue) {
+    keep(std::move(keeps));
+    enqueue(*current_->stream);
+  }
   // A call that is over: the function itself took `seconds` of it, outside of the streams.
   void add(Seconds begin, Seconds end, Seconds seconds);
   bool is_under_way() const;
@@ -81,6 +87,7 @@ class GpuWork {
   Lane& free_lane();
   void enter();  // the current lane waits for what it is ordered behind
   void wait_for(Lane& waiting, Lane& other);
+  void keep(std::shared_ptr<const void> keeps);
   Part& next(std::string_view call, Seconds now, std::shared_ptr<const void> keeps);
   void settle(Lane& lane);
   std::string calls_under_way() const;

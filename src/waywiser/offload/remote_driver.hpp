@@ -36,6 +36,9 @@ class RemoteDriver {
   GpuFacts facts();
   std::uint64_t address(std::uint64_t array);
   void copy(std::uint64_t to, Bytes to_offset, std::uint64_t from, Bytes from_offset, Bytes bytes);
+  // As RemoteGpu::put, and the stream copies: the bytes may be changed again when a call has waited for the stream.
+  // False: they do not lie in memory that the server has mapped, and nothing is begun.
+  bool begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes);
   // Units of 1, 2 or 4 bytes.
   void fill(std::uint64_t array, Bytes offset, Bytes bytes, std::uint32_t value, unsigned unit);
   void get(std::uint64_t array, Bytes offset, Region into);

@@ -5,6 +5,7 @@
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/base/timeout.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {
@@ -208,16 +209,26 @@ ClockOffset RemoteGpu::align_clocks(int rounds) {
   return best;
 }
 
-void RemoteGpu::close() noexcept {
-  if (std::exchange(state_->closed, true)) return;
+void RemoteGpu::close() noexcept { state_->close(); }
+
+void RemoteGpu::State::close() noexcept {
+  if (std::exchange(closed, true)) return;
   try {
-    state_->requests.add(request_for(RequestKind::end, 0));
-    state_->requests.flush();
-    if (state_->plain) state_->plain->close();
-    state_->group.close();
+    requests.add(request_for(RequestKind::end, 0));
+    requests.flush();
+    if (plain) plain->close();
+    group.close();
   } catch (const std::exception&) {  // it has gone, and with it the arrays
   }
-  state_->connection.reset();
+  connection.reset();
+}
+
+// Another thread may be in a call, and stays there: the server hears that the connection ends.
+void RemoteGpu::State::end_with_process() noexcept {
+  if (hosts_of(group)->session().current().kind != CallKind::none)
+    connection.reset();
+  else
+    close();
 }
 
 }  // namespace waywiser

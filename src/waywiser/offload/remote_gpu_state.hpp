@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
 #include "waywiser/offload/request_stream.hpp"
 #include "waywiser/offload/serve_client.hpp"
@@ -35,6 +36,7 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   std::uint64_t last = 0, stream = 0;
   bool closed = false;
   std::map<const std::byte*, std::pair<std::uint64_t, std::weak_ptr<PinnedMemory::Block>>> pinned;  // by their ends
+  const BeforeProcessEnd before_process_end{[this] { end_with_process(); }};
 
   // Errors of the group name the server and the call.
   template <typename Function>
@@ -98,6 +100,8 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   }
   RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
 
+  void close() noexcept;
+  void end_with_process() noexcept;
   // Tells the server which memory is gone.
   void forget_pinned();
   // The memory that the server can use and that has all these bytes; nullptr: none.

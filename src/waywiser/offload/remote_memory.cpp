@@ -1,4 +1,5 @@
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -7,12 +8,18 @@
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/device/mapping.hpp"
 #include "waywiser/offload/client_memory.hpp"
+#include "waywiser/offload/remote_driver.hpp"
 #include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::string_view what_pinned = "pinned memory";
+constexpr int exit_code_of_held_memory = 70;
+
+void* anonymous_pages(Bytes bytes) {
+  return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
 
 }  // namespace
 
@@ -21,26 +28,51 @@ struct [[gnu::visibility("hidden")]] PinnedMemory::Block {
   explicit Block(Bytes memory)
       : bytes(memory),
         file(create_shared_file(pinned_file_bytes(memory), what_pinned)),
-        mapping(Mapping::of_file(file, pinned_file_bytes(memory), true, what_pinned)) {}
+        mapping(Mapping::of_file(file, pinned_file_bytes(memory), true, what_pinned)),
+        spare(anonymous_pages(mapping.length())) {
+    if (spare == MAP_FAILED)
+      throw Error(ErrorKind::device, std::string(what_pinned) + ": no room for " + format_bytes(mapping.length()) +
+                                         " bytes to replace it: " + last_system_error());
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() { give_spare_back(); }
 
   Region region() const { return {mapping.data(), bytes, host(0)}; }
   std::byte* secret() const { return mapping.data() + mapping.length() - page_size(); }
-  // From now on the pages are this process's only, with what is in them. Where the system has no more memory for
-  // them, they stay as they are.
+  // The server cannot use the memory.
+  void give_spare_back() noexcept {
+    if (spare != MAP_FAILED) ::munmap(spare, mapping.length());
+    spare = MAP_FAILED;
+  }
+  // From now on the pages are this process's only, with what is in them: they were set aside before.
   void part() noexcept {
-    void* mine = ::mmap(nullptr, mapping.length(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mine == MAP_FAILED) return;
-    std::memcpy(mine, mapping.data(), mapping.length());
-    parted =
-        ::mremap(mine, mapping.length(), mapping.length(), MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data()) != MAP_FAILED;
-    if (!parted) ::munmap(mine, mapping.length());
+    if (spare == MAP_FAILED) return;
+    std::memcpy(spare, mapping.data(), mapping.length());
+    if (::mremap(spare, mapping.length(), mapping.length(), MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data()) ==
+        MAP_FAILED)
+      end_process();
+    spare = MAP_FAILED;
+    parted = true;
   }
 
   const Bytes bytes;
   Descriptor file;
   Mapping mapping;
+  void* spare;               // as many pages of this process, which are not touched before they are needed
   std::uint64_t number = 0;  // at the server; 0: it cannot use the memory
   bool locked = false, parted = false;
+
+ private:
+  // As a group does whose memory others can still reach.
+  [[noreturn]] static void end_process() noexcept {
+    const std::string line =
+        "waywiser: this process ends: a server can still write to pinned memory, whose pages the "
+        "system does not replace: " +
+        last_system_error() + "\n";
+    static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+    ::_exit(exit_code_of_held_memory);
+  }
 };
 
 Region PinnedMemory::region() const noexcept { return block_->region(); }
@@ -61,10 +93,12 @@ PinnedMemory RemoteGpu::pinned(Bytes bytes) {
   request.at = static_cast<std::uint64_t>(block->file.number());
   request.secret = hexadecimal(random);
   std::memcpy(block->secret(), request.secret.data(), request.secret.size());
-  if (state_->answer("pinned", request).placed)
+  if (state_->answer("pinned", request).placed) {
     block->number = request.array;
-  else
+  } else {
+    block->give_spare_back();
     block->locked = ::mlock(block->mapping.data(), block->mapping.length()) == 0;
+  }
   state_->pinned[block->region().data + bytes] = {block->number, block};
   return PinnedMemory(block);
 }
@@ -95,6 +129,19 @@ std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion byt
   auto block = found->second.second.lock();
   const bool is_inside = block && bytes.data >= block->region().data;
   return is_inside && PinnedMemory(block).by() == "server" ? block : nullptr;
+}
+
+bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
+  RemoteGpu::State& state = *gpu_.state_;
+  const auto pinned = state.pinned_at(bytes);
+  if (!pinned) return false;
+  RemoteRequest request = request_for(RequestKind::begin_put, array);
+  request.offset = offset;
+  request.bytes = bytes.bytes;
+  request.memory = pinned->number;
+  request.at = static_cast<std::uint64_t>(bytes.data - pinned->region().data);
+  state.add("put", request);
+  return true;
 }
 
 RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory,

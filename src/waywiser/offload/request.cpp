@@ -133,6 +133,7 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
       write_place(writer, request);
       break;
     case RequestKind::put_from:
+    case RequestKind::begin_put:
     case RequestKind::get_part:
     case RequestKind::copy:
       write_part(writer, request);
@@ -196,6 +197,7 @@ std::optional<RemoteRequest> RequestReader::next() {
       read_place(reader_, request);
       break;
     case RequestKind::put_from:
+    case RequestKind::begin_put:
     case RequestKind::get_part:
     case RequestKind::copy:
       read_part(reader_, request);

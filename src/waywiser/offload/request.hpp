@@ -14,6 +14,10 @@
 
 namespace waywiser {
 
+// Client and server have the same one: a new number for each change of what travels. tests/offload/protocol_test.cpp
+// notices changes of requests and replies.
+inline constexpr int offload_protocol = 2;
+
 // What a client asks its worker for. A client names arrays by numbers of its own.
 enum class RequestKind : std::uint8_t {
   zeros = 1,    // a new array of zeros
@@ -38,6 +42,7 @@ enum class RequestKind : std::uint8_t {
   pin,          // memory of the client on the worker's machine; the reply says whether both can use it
   array_from,   // a new array, whose bytes lie in such memory; a reply when they have been read
   put_from,     // the same for bytes of an array
+  begin_put,    // the same without a reply: the stream copies them
   get_into,     // an array goes into such memory; the reply has the array's head
   // For programs of the CUDA driver API, where kernels get addresses:
   copy,      // bytes of an array, from another one (`memory`, `at`)
@@ -46,7 +51,7 @@ enum class RequestKind : std::uint8_t {
   start,     // a kernel that was asked for, with the bytes of its parameters
   ask        // a question about the GPU, an array, a code or a kernel; a name may follow; the reply has a text
 };
-inline constexpr std::uint8_t last_request_kind = 28;
+inline constexpr std::uint8_t last_request_kind = 29;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {

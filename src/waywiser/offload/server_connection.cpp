@@ -16,7 +16,7 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds greeting_patience = 5;
-constexpr std::string_view greeting = "WAYWISER-GPU-1\r\n";
+constexpr std::string_view greeting = "WAYWISER-GPU-1\r\n", any_greeting = "WAYWISER-GPU-";
 constexpr std::size_t nonce_bytes = 32, shortest_key = 32;
 constexpr Bytes largest_key_file = 4096;
 constexpr std::uint32_t longest_message = 1 << 16;
@@ -37,6 +37,11 @@ Digest mark_of(const Digest& key, std::uint64_t number, std::span<const std::byt
   text.number(number);
   text.raw(body);
   return hmac_sha256(key, text.bytes());
+}
+
+// Of a greeting, without the end of its line.
+std::string name_of_greeting(std::string_view greeted) {
+  return quoted(greeted.substr(0, greeted.find('\r')), greeted.size());
 }
 
 std::filesystem::path usual_key_file() {
@@ -109,6 +114,11 @@ void ServerConnection::greet(std::span<const std::byte> key) {
   hello.raw(nonces);
   write(hello.bytes());
   const std::vector<std::byte> answer = read(2 * nonce_bytes, deadline);
+  const std::string_view text(reinterpret_cast<const char*>(answer.data()), greeting.size());
+  if (text.starts_with(any_greeting))
+    throw Error(ErrorKind::invalid_input, "this client greets as " + name_of_greeting(greeting) + ", the server as " +
+                                              name_of_greeting(text) +
+                                              ": install the same version of waywiser at both");
   nonces.insert(nonces.end(), answer.begin(), answer.begin() + nonce_bytes);
   if (!equal(proof_of(key, "server", nonces), std::span(answer).subspan(nonce_bytes)))
     throw Error(ErrorKind::invalid_input, "the server does not know this key");

@@ -76,6 +76,7 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::pin: return pin(request);
     case RequestKind::array_from: return make_from(request);
     case RequestKind::put_from: return put_from(request);
+    case RequestKind::begin_put: return begin_put(request);
     case RequestKind::get_into: return get_into(request);
     default: return carry_out_for_driver(request);
     case RequestKind::synchronize:
@@ -105,7 +106,7 @@ void RemoteWorker::make(const RemoteRequest& request) {
     check_new(request.array);
     made = allocate(request.head);
     if (is_filled) staging_.prepare(road_, made.memory.bytes);
-    if (!is_filled) clear(*setup_.platform, *aside_, made.memory);
+    if (!is_filled) clear(*aside_, made.memory);
   });
   if (is_filled) receive(is_made ? std::optional(made.memory) : std::nullopt, request.head.bytes());
   if (is_made) add(request.array, std::move(made));
@@ -154,7 +155,7 @@ void RemoteWorker::get(const RemoteRequest& request) {
 
 void RemoteWorker::free(std::uint64_t number) {
   const auto array = arrays_.find(number);
-  if (array == arrays_.end()) return static_cast<void>(work_.forget(number) || client_memory_.forget(number));
+  if (array == arrays_.end()) return static_cast<void>(work_.forget(number) || forget_memory(number));
   used_ -= array->second.memory.bytes;
   if (work_.is_under_way()) leaving_ += array->second.memory.bytes;  // the work keeps what it uses
   arrays_.erase(array);

@@ -92,6 +92,8 @@ class RemoteWorker {
   void pin(const RemoteRequest& request);
   void make_from(const RemoteRequest& request);
   void put_from(const RemoteRequest& request);
+  void begin_put(const RemoteRequest& request);
+  bool forget_memory(std::uint64_t number);
   void get_into(const RemoteRequest& request);
   void carry_out_for_driver(const RemoteRequest& request);
   void copy(const RemoteRequest& request);

@@ -41,6 +41,26 @@ void RemoteWorker::put_from(const RemoteRequest& request) {
   reply();
 }
 
+void RemoteWorker::begin_put(const RemoteRequest& request) {
+  attempt(array_text(request.array), [&] {
+    const HeldArray& array = find(request.array);
+    const Region into = array.memory.slice(request.offset, request.bytes);
+    const Region from = client_memory_.find(request.memory, request.at, request.bytes);
+    if (from.bytes == 0) return;
+    work_.carry(std::make_shared<HeldArray>(array), [&](Stream& stream) { stream.copy(into, from); });
+  });
+}
+
+// Copies that were begun may still read it.
+bool RemoteWorker::forget_memory(std::uint64_t number) {
+  try {
+    work_.settle_all();
+  } catch (const Error& error) {
+    attempt("free", [&] { throw Error(error); });
+  }
+  return client_memory_.forget(number);
+}
+
 void RemoteWorker::get_into(const RemoteRequest& request) {
   RemoteReply told;
   told.placed = true;

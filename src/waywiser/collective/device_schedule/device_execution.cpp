@@ -107,8 +107,8 @@ void DeviceExecution::allocate(Platform& platform) {
 
 void DeviceExecution::set_landing(Region landing, Stream& stream) {
   landing_ = landing;
-  clear(platform_, stream, landing_);
-  clear(platform_, stream, program_.region().slice(0, sizeof(ProgramState)));
+  clear(stream, landing_);
+  clear(stream, program_.region().slice(0, sizeof(ProgramState)));
 }
 
 // The memory of all arrays of the schedule.

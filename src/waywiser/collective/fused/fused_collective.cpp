@@ -49,9 +49,8 @@ Bytes FusedCollective::bytes_for(int ranks, const FusedOptions& options) {
   return landing_bytes(ranks, options) + sizeof(fused::FusedState) + ExposedTable::bytes();
 }
 
-void FusedCollective::clear_landing(Platform& platform, Stream& stream, int ranks, const FusedOptions& options,
-                                    Region memory) {
-  clear(platform, stream, memory.slice(0, layout_of(ranks, options).numbered()));
+void FusedCollective::clear_landing(Stream& stream, int ranks, const FusedOptions& options, Region memory) {
+  clear(stream, memory.slice(0, layout_of(ranks, options).numbered()));
 }
 
 FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options,
@@ -67,8 +66,8 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks,
                                               memory.slice(landing_.bytes + state_.bytes, ExposedTable::bytes()))) {
   new (notice_.region().data) block::Notice();
-  clear_landing(platform, stream, ranks, options, landing_);
-  clear(platform, stream, state_);
+  clear_landing(stream, ranks, options, landing_);
+  clear(stream, state_);
 }
 
 void FusedCollective::connect(std::span<const Region> landings) { connect(landings, layout_); }

@@ -34,7 +34,7 @@ class FusedCollective {
   static Bytes landing_bytes(int ranks, const FusedOptions& options);
   static Bytes bytes_for(int ranks, const FusedOptions& options);
   // For connect() with other options.
-  static void clear_landing(Platform& platform, Stream& stream, int ranks, const FusedOptions& options, Region memory);
+  static void clear_landing(Stream& stream, int ranks, const FusedOptions& options, Region memory);
 
   // Clears `memory`, which has at least bytes_for(ranks, options) bytes on the stream's GPU and must stay. Throws the
   // platform's errors.

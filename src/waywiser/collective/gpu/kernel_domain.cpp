@@ -239,7 +239,7 @@ std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& op
   Region own;
   mine.refuse(reason_of([&] {
     own = buffers_.take_apart(FusedCollective::landing_bytes(size(), options));
-    FusedCollective::clear_landing(platform_, *platform_.open_stream(gpu_), size(), options, own);
+    FusedCollective::clear_landing(*platform_.open_stream(gpu_), size(), options, own);
     mine.landing = session_.gpus().peer_memory().share(own);
   }));
   const std::vector<RankOffer> offers = offers_of_all(exchange, group_size_, mine);

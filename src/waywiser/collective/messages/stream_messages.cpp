@@ -43,8 +43,8 @@ StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, con
       launches_(platform.create_launch_cache(stream.place())),
       exposed_(std::move(exposed)) {
   new (notice_.region().data) block::Notice();
-  clear(platform, stream, memory_.slice(0, layout_.numbered()));
-  clear(platform, stream, state());
+  clear(stream, memory_.slice(0, layout_.numbered()));
+  clear(stream, state());
 }
 
 void StreamMessages::connect(std::span<const Region> landings) {

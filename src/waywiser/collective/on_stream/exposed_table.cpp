@@ -32,7 +32,7 @@ ExposedTable::ExposedTable(Platform& platform, Stream& stream, int rank, int ran
       ranks_(static_cast<std::size_t>(ranks)),
       table_(table.slice(0, table_bytes)),
       staging_(platform.allocate(platform.nearest_host(stream.place().index), row_bytes, Allocation::pinned)) {
-  clear(platform, stream, table_);
+  clear(stream, table_);
 }
 
 void ExposedTable::expose(unsigned slot, std::span<const Region> memories, Stream& stream) {

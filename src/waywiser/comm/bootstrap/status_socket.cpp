@@ -31,8 +31,10 @@ Descriptor listener_at(const std::filesystem::path& path) {
 StatusSocket::StatusSocket(int rank, std::function<std::string()> describe)
     : path_(path_for(rank)), listener_(listener_at(path_)), describe_(std::move(describe)) {}
 
-StatusSocket::~StatusSocket() {
-  if (listener_.open()) ::unlink(path_.c_str());
+void StatusSocket::close() noexcept {
+  if (!listener_.open()) return;
+  ::unlink(path_.c_str());
+  listener_ = {};
 }
 
 void StatusSocket::answer() {

@@ -15,11 +15,13 @@ class StatusSocket {
   StatusSocket(int rank, std::function<std::string()> describe);
   StatusSocket(const StatusSocket&) = delete;
   StatusSocket& operator=(const StatusSocket&) = delete;
-  ~StatusSocket();
+  ~StatusSocket() { close(); }
 
   int number() const noexcept { return listener_.number(); }  // below 0: none
   // Answers all waiting connections without blocking.
   void answer();
+  // Nobody is answered any more.
+  void close() noexcept;
 
  private:
   std::filesystem::path path_;

@@ -36,7 +36,7 @@ Bytes ReceiveArena::most() const {
 std::optional<Region> ReceiveArena::take(Bytes bytes) {
   collect();
   const auto slice = cut_off(in_pages(bytes));
-  if (slice) clear(platform_, *platform_.open_stream(gpu_), slice->slice(0, header_bytes));
+  if (slice) clear(*platform_.open_stream(gpu_), slice->slice(0, header_bytes));
   return slice;
 }
 

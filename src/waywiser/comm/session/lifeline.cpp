@@ -4,6 +4,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/started_thread.hpp"
 #include "waywiser/comm/session/held_memory.hpp"
@@ -15,6 +17,8 @@ constexpr Seconds send_patience = 0.5;
 constexpr Seconds ending_patience = 3;  // with a process that has said that it ends
 constexpr Seconds gone_patience = 0.5;  // with a process whose connection has ended
 constexpr int tick_ms = 10;
+constexpr Seconds halting_patience = 0.5;  // with ranks that have left
+constexpr std::chrono::microseconds halting_nap{100};
 
 }  // namespace
 
@@ -42,6 +46,21 @@ void Lifeline::stop() {
   static_cast<void>(::eventfd_write(wake_.number(), 1));
   thread_.join();
   listens_ = false;
+}
+
+void Lifeline::close() {
+  if (is_root() && listens_) {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    static_cast<void>(::eventfd_write(wake_.number(), 1));
+    for (const Deadline deadline = Deadline::in(halting_patience); listens_; std::this_thread::sleep_for(halting_nap))
+      if (deadline.passed()) return;
+  }
+  stop();
+  lines_.clear();
+  status_.close();
 }
 
 void Lifeline::fail(const std::string& why) {
@@ -92,7 +111,7 @@ bool Lifeline::has_halted(int rank) {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (known_to_have_halted_.contains(rank)) return true;
+    if (all_have_halted_ || known_to_have_halted_.contains(rank)) return true;
     first = asked_.insert(rank).second;
   }
   if (first && listens_) {
@@ -141,9 +160,9 @@ void Lifeline::listen() {
     }
     bury_the_ended();
     halt_for_caller();
-    const std::lock_guard lock(mutex_);
-    if (ending_ && posted_.empty()) return;
+    if (may_end()) break;
   }
+  listens_ = false;
 }
 
 int Lifeline::patience() const noexcept { return ends_.empty() ? -1 : tick_ms; }
@@ -208,6 +227,7 @@ void Lifeline::hear(int from, const Frame& frame) {
       return;
     case FrameKind::finished: {
       const std::lock_guard lock(mutex_);
+      all_have_halted_ = finished_;  // the second time
       finished_ = true;
       return;
     }

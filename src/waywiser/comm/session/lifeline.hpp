@@ -44,6 +44,13 @@ class Lifeline {
   // This rank's process is about to end: `how` ("ended with exit code 7"). The others hear it now and act when the
   // process is gone. Afterwards nothing is received or sent.
   void end(const std::string& how);
+  // Ends the thread: nothing is received or sent any more, and no thread of this object uses OpenSSL, which ends before
+  // the process does. The connections stay open. Throws nothing.
+  void stop();
+  // All ranks have left, and this one has halted: ends the thread and the connections, and tells nobody any more what
+  // this rank is doing. The root first waits until all ranks have halted, since others may ask; where that takes
+  // longer, its thread goes on until stop().
+  void close();
   // In a forked process, whose parent keeps the group: `why` becomes the failure here, and nothing else happens.
   void leave_to_parent(const std::string* why) noexcept;
   // This rank, which has failed or left, no longer touches other ranks' memory.
@@ -62,7 +69,6 @@ class Lifeline {
   };
 
   bool is_root() const noexcept { return rank_ == 0; }
-  void stop();
   void listen();
   bool look(int rank, Connection& line);
   int patience() const noexcept;
@@ -82,6 +88,7 @@ class Lifeline {
   void halted(int rank);
   void tell_halted(int rank, int asker);
   void halt_for_caller();
+  bool may_end();
   std::string described(int rank) const;
 
   const int rank_;
@@ -94,7 +101,8 @@ class Lifeline {
   std::mutex mutex_;  // guards the following
   std::string reason_;
   std::vector<Frame> posted_;
-  bool finished_ = false, ending_ = false;
+  bool finished_ = false, ending_ = false, closing_ = false;
+  bool all_have_halted_ = false;
   std::map<int, End> ends_;                     // used by the thread only
   std::set<int> asked_, known_to_have_halted_;  // at this rank
   // At the root; used by the thread only.

@@ -59,4 +59,15 @@ void Lifeline::parted(int rank) {
   finished_ = true;
 }
 
+// After close() the root first tells the others that all have halted.
+bool Lifeline::may_end() {
+  const std::lock_guard lock(mutex_);
+  if (!posted_.empty()) return false;
+  if (ending_ || !closing_) return ending_;
+  for (const auto& [rank, line] : lines_)
+    if (!halted_.contains(rank)) return false;
+  pass_on(0, {FrameKind::finished, {}});
+  return true;
+}
+
 }  // namespace waywiser

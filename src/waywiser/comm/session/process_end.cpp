@@ -13,6 +13,9 @@
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
+
+void end_process(int status, void*);
+
 namespace {
 
 constexpr Seconds parting_patience = 0.25;
@@ -28,6 +31,7 @@ struct Shared {
 struct Ending {
   std::mutex mutex;  // guards everything
   std::map<Session*, ::pid_t> alive;
+  std::map<BeforeProcessEnd*, ::pid_t> before;
   KeptBy<Shared> shared;
   KeptBy<std::unique_ptr<Session>> sessions;
 };
@@ -38,15 +42,14 @@ Ending& ending() {
   return *it;
 }
 
-void end_process(int status, void*);
-
 // In a forked child the groups belong to the parent.
-std::vector<Session*> alive_here() {
+template <typename Registered>
+std::vector<Registered*> of_this_process(const std::map<Registered*, ::pid_t>& all) {
   const std::lock_guard lock(ending().mutex);
-  std::vector<Session*> sessions;
-  for (const auto& [session, process] : ending().alive)
-    if (process == ::getpid()) sessions.push_back(session);
-  return sessions;
+  std::vector<Registered*> mine;
+  for (const auto& [one, process] : all)
+    if (process == ::getpid()) mine.push_back(one);
+  return mine;
 }
 
 template <typename Kept>
@@ -67,17 +70,35 @@ KeptBy<Kept> taken(KeptBy<Kept>& all) {
   return mine;
 }
 
+}  // namespace
+
 void end_process(int status, void*) {
   const int code = status & 0xff;  // as the parent process sees it
-  for (Session* session : alive_here()) session->end(code);
+  if (code == 0)
+    for (const BeforeProcessEnd* one : of_this_process(ending().before)) one->end_();
+  for (Session* session : of_this_process(ending().alive)) session->end(code);
   if (code == 0) end_kept_groups();
 }
 
-}  // namespace
+BeforeProcessEnd::BeforeProcessEnd(std::function<void()> end) : end_(std::move(end)) {
+  const std::lock_guard lock(ending().mutex);
+  ending().before[this] = ::getpid();
+}
 
-void watch_process_end(Session& session) {
+BeforeProcessEnd::~BeforeProcessEnd() {
+  const std::lock_guard lock(ending().mutex);
+  ending().before.erase(this);
+}
+
+// OpenSSL's own end is an exit handler too, registered on its first use: the threads that use it must have ended
+// before.
+void watch_process_end(Session& session, bool sealed) {
   static const int registered = ::on_exit(end_process, nullptr);
   static_cast<void>(registered);
+  if (sealed) {
+    static const int before_openssl = ::on_exit(end_process, nullptr);
+    static_cast<void>(before_openssl);
+  }
   const std::lock_guard lock(ending().mutex);
   ending().alive[&session] = ::getpid();
 }

@@ -89,7 +89,7 @@ Session::Session(const JoinOptions& options)
   const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
   gpus_.introduce(*lifeline_, std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus));
   turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
-  watch_process_end(*this);
+  watch_process_end(*this, launch.root.has_value());
   ForkWatch::add(*this);
   if (*options_.progress_thread) need_progress_thread();
 }

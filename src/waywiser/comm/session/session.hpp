@@ -32,15 +32,16 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   // Closes. If an exception is propagating, the other ranks hear that this rank has failed.
   ~Session();
-  // Waits until all enqueued GPU operations have ended and all ranks have closed, unless the group has failed. No call
-  // is possible afterwards. Throws the error of a failed GPU operation if no call has thrown it yet, and interrupted;
-  // then the others hear that this rank has failed.
+  // Waits until all enqueued GPU operations have ended and all ranks have closed, unless the group has failed; then the
+  // life-line's thread has ended too. No call is possible afterwards. Throws the error of a failed GPU operation if no
+  // call has thrown it yet, and interrupted; then the others hear that this rank has failed.
   void close();
   void close_quietly() noexcept;
   bool is_forked() const noexcept { return forked_; }
   // This rank no longer needs the others, but how its process ends is not known yet. True: it is closed.
   bool part(Deadline patience) noexcept;
-  // The process ends with this exit code: 0 closes; any other code is told to the other ranks.
+  // The process ends with this exit code: 0 closes; any other code is told to the other ranks. No thread of the session
+  // runs afterwards.
   void end(int code) noexcept;
   // This rank cannot continue: all others hear why.
   void abort(const std::string& why) noexcept;

@@ -54,6 +54,7 @@ void Session::close() {
   closed_ = true;
   if (!problem && lifeline_->failure() == nullptr) gpus_.let_go();
   leave();
+  if (lifeline_->failure() == nullptr) lifeline_->close();  // else the others may still ask
   // After an error GPUs of other ranks may still write to this one, until this object is destroyed.
   if (!problem && lifeline_->failure() == nullptr) gpus_.close_memory();
   if (problem) std::rethrow_exception(problem);
@@ -116,9 +117,10 @@ bool Session::part(Deadline patience) noexcept {
 
 void Session::end(int code) noexcept {
   options_.interrupted = nullptr;
-  if (code == 0) return close_quietly();
+  if (code == 0) close_quietly();
   if (progress_thread_) progress_thread_->stop();
   if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
+  lifeline_->stop();  // also of a group that has failed, and was closed
 }
 
 }  // namespace waywiser

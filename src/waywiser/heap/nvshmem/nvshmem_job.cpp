@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/heap/heap_state.hpp"
 #include "waywiser/kernels/clear.hpp"
 
@@ -17,11 +17,8 @@ constexpr Bytes least_alignment = 256;
 }  // namespace
 
 NvshmemJob::NvshmemJob(Group& group, Bytes bytes) : group_(group), bytes_(bytes), parts_(bytes) {
-  std::array<char, 128> mine{};
-  machine_id().copy(mine.data(), mine.size() - 1);
-  const auto all = heap_gather(group_, mine);
   for (int rank = 0; rank < size(); ++rank)
-    if (all[static_cast<std::size_t>(rank)] == mine) ranks_of_machine_.push_back(rank);
+    if (same_machine(group_, rank)) ranks_of_machine_.push_back(rank);
 }
 
 void NvshmemJob::open(Place place) {
@@ -81,7 +78,7 @@ std::byte* NvshmemJob::allocate(Bytes bytes, Bytes alignment, bool zeros) {
   const auto offset = parts_.take(bytes, std::max(alignment, least_alignment));
   if (!offset) return nullptr;
   const Region part = heap().local().slice(*offset, bytes);
-  if (zeros && part.place.is_gpu()) clear(platform(), own_stream(), part);
+  if (zeros && part.place.is_gpu()) clear(own_stream(), part);
   if (zeros && !part.place.is_gpu()) std::memset(part.data, 0, part.bytes);
   group_.barrier();
   return part.data;

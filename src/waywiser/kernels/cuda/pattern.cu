@@ -25,6 +25,12 @@ CudaLauncher cuda_fill_launcher(std::byte* data, Bytes bytes, std::uint64_t seed
   };
 }
 
+CudaLauncher cuda_clear_launcher(std::byte* data, Bytes bytes) {
+  return [=](void* stream) {
+    check_cuda(cudaMemsetAsync(data, 0, bytes, static_cast<cudaStream_t>(stream)), "cudaMemsetAsync");
+  };
+}
+
 CudaLauncher cuda_count_launcher(const std::byte* data, Bytes bytes, std::uint64_t seed, std::uint64_t* count,
                                  unsigned blocks, unsigned threads) {
   return [=](void* stream) {
