@@ -101,6 +101,8 @@ class OptimisedGradient : public ConjugateGradient {
     processor_.wait();
   }
 
+  double mismatch() { return ConjugateGradient::mismatch(r()); }
+
   // w = the left side of r; the sums of r r and r w over all ranks.
   TwoSums left_side() {
     if (is_fused_) {
