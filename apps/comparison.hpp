@@ -188,7 +188,22 @@ class Comparison {
                   median(row.step), median(row.share));
       separator = ", ";
     }
-    std::printf("]}\n");
+    std::printf("], \"unavailable\": {");
+    separator = "";
+    for (const ComparedRow& row : rows) {
+      if (row.why_unavailable.empty()) continue;
+      std::printf("%s\"%s\": \"%s\"", separator, row.name.c_str(), quoted(row.why_unavailable).c_str());
+      separator = ", ";
+    }
+    std::printf("}}\n");
+  }
+  static std::string quoted(const std::string& text) {
+    std::string made;
+    for (const char each : text) {
+      if (each == '"' || each == '\\') made += '\\';
+      made += static_cast<unsigned char>(each) < ' ' ? ' ' : each;
+    }
+    return made;
   }
 #if defined(APPS_VIRTUAL_GPUS)
   static const char* place() { return "virtual GPUs"; }

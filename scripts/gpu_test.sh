@@ -167,9 +167,11 @@ versus() {
   ranks 2 convolution_$with "${json[@]}" --steps 50 || status=1
   ranks 2 wilson_dslash_$with --size 32x16x16x16 --type float32 --steps 100 "${json[@]}" || status=1
   ranks 2 wilson_dslash_$with --size 64x32x32x32 --type float32 --steps 20 "${json[@]}" || status=1
-  grep '^{"title' "$work/halo.jsonl"
   [ $with = cuda ] && with= || with=_$with
-  timeout -k 5 90 "$build/benchmarks/halo_gpu_benchmark$with" faces >"$work/halo_faces.json" || status=1
+  timeout -k 5 90 "$build/benchmarks/halo_gpu_benchmark$with" faces >"$work/halo_faces.json" 2>"$work/halo_faces.txt" || status=1
+  cat "$work/halo_faces.txt"
+  grep '^{"title' "$work/halo.jsonl"
+  grep ' takes ' "$work/halo_faces.txt"
   return $status
 }
 

@@ -393,11 +393,11 @@ class Faces {
       }
       rows.push_back(std::move(row));
     }
-    compare_with_peers(name);
+    compare_with_peers(name + ", " + shape);
     return rows;
   }
   // The fastest variant beside the fastest peer.
-  void compare_with_peers(const std::string& name) const {
+  void compare_with_peers(const std::string& faces) const {
     const Way *own = nullptr, *peer = nullptr;
     const auto us = [](const Way& way) { return Statistics::of(way.samples).median; };
     for (const Way& way : ways_) {
@@ -405,8 +405,8 @@ class Faces {
       if (way.why.empty() && (best == nullptr || us(way) < us(*best))) best = &way;
     }
     if (rank_.group().rank() == 0 && own != nullptr && peer != nullptr)
-      std::fprintf(stderr, "%-12s %s / %s: %.2f\n", name.c_str(), own->name.c_str(), peer->name.c_str(),
-                   us(*own) / us(*peer));
+      std::fprintf(stderr, "%s: %s takes %.2f of %s\n", faces.c_str(), own->name.c_str(), us(*own) / us(*peer),
+                   peer->name.c_str());
   }
 
   void add(const std::string& name, const std::function<void()>& prepare, std::function<void()> once) {

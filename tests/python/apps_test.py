@@ -49,6 +49,7 @@ def test_every_way_equals_the_undivided_computation(name: str, ranks: int) -> No
     for each in found:
         assert each["ranks"] == ranks and not each["virtual"]
         assert ways(each["rows"]) == ON_HOSTS
+        assert each["unavailable"]["direct"] == "the fields are in host memory, which no kernel serves"
 
 
 @pytest.mark.parametrize("name", CASES)
