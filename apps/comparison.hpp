@@ -70,13 +70,13 @@ inline std::vector<Options::Option> with_usual_options(std::vector<Options::Opti
 
 // Of programs that have all of a step in one kernel as well.
 inline Options::Option fused_option() {
-  return {"fused", "no", "yes: compare with exchanges within the kernel that computes, too; only: with nothing else"};
+  return {"fused", "no", "yes: compare with exchanges within the kernel that computes, too; only: these alone"};
 }
 
 // The ways that the options name.
 inline std::vector<Way> ways_of(const Options& options, bool can_be_fused) {
   const std::string fused = can_be_fused ? options.choice("fused", {"no", "yes", "only"}) : "no";
-  if (fused == "only") return {{Way::Kind::fused}};
+  if (fused == "only") return fused_ways();
   if (options.text("way") == "none") return {{Way::Kind::none}};
   std::vector<std::string> names = {"all", "none"};
   for (const Way& way : all_ways()) names.push_back(way.name());
@@ -86,7 +86,8 @@ inline std::vector<Way> ways_of(const Options& options, bool can_be_fused) {
     if (wanted == "all" || wanted == way.name()) ways.push_back(way);
   for (Way& way : ways)
     if (way.kind == Way::Kind::automatic) way.answers = options.text("answers");
-  if (fused == "yes") ways.push_back({Way::Kind::fused});
+  if (fused == "yes")
+    for (const Way& way : fused_ways()) ways.push_back(way);
   return ways;
 }
 
@@ -187,7 +188,22 @@ class Comparison {
                   median(row.step), median(row.share));
       separator = ", ";
     }
-    std::printf("]}\n");
+    std::printf("], \"unavailable\": {");
+    separator = "";
+    for (const ComparedRow& row : rows) {
+      if (row.why_unavailable.empty()) continue;
+      std::printf("%s\"%s\": \"%s\"", separator, row.name.c_str(), quoted(row.why_unavailable).c_str());
+      separator = ", ";
+    }
+    std::printf("}}\n");
+  }
+  static std::string quoted(const std::string& text) {
+    std::string made;
+    for (const char each : text) {
+      if (each == '"' || each == '\\') made += '\\';
+      made += static_cast<unsigned char>(each) < ' ' ? ' ' : each;
+    }
+    return made;
   }
 #if defined(APPS_VIRTUAL_GPUS)
   static const char* place() { return "virtual GPUs"; }

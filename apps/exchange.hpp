@@ -28,18 +28,21 @@ inline Seconds now() {
 }
 
 // A way to exchange: a variant of the library, what the library chooses by measuring, plain MPI or NCCL, within the
-// kernel that computes (fused.hpp), or not at all, which shows that a program notices it.
+// kernel that computes (fused.hpp), the same kernel with NVSHMEM's calls, or not at all, which shows that a program
+// notices it.
 struct Way {
-  enum class Kind { variant, automatic, mpi, nccl, fused, none };
+  enum class Kind { variant, automatic, mpi, nccl, fused, nvshmem, none };
   Kind kind = Kind::automatic;
   waywiser::HaloVariant variant = waywiser::HaloVariant::packed;
   std::string answers{};  // of automatic: the file that keeps what was chosen; empty: none
 
+  bool is_fused() const noexcept { return kind == Kind::fused || kind == Kind::nvshmem; }
   std::string name() const {
     if (kind == Kind::automatic) return "automatic";
     if (kind == Kind::none) return "none";
     if (kind == Kind::nccl) return "nccl";
     if (kind == Kind::fused) return "fused";
+    if (kind == Kind::nvshmem) return "nvshmem";
     return kind == Kind::mpi ? "mpi" : std::string(waywiser::name(variant));
   }
 };
@@ -56,6 +59,15 @@ inline std::vector<Way> all_ways() {
   ways.push_back({Way::Kind::nccl});
 #endif
   return ways;
+}
+
+// Those in which one kernel does all.
+inline std::vector<Way> fused_ways() {
+#ifdef APPS_NVSHMEM
+  return {{Way::Kind::fused}, {Way::Kind::nvshmem}};
+#else
+  return {{Way::Kind::fused}};
+#endif
 }
 
 // Exchanges fields of a program; the way can change between two exchanges.

@@ -2,33 +2,36 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 #include <waywiser/group/group.hpp>
-#include <waywiser/heap/heap.hpp>
 
+#include "apps/exchange.hpp"
+#include "apps/fused_heap.hpp"
 #include "apps/fused_step.hpp"
 #include "apps/grid.hpp"
 #include "apps/parallel.hpp"
+#ifdef APPS_NVSHMEM
+#include "apps/nvshmem_memory.cuh"
+#endif
 
 namespace apps {
 
-// Two arrays of cells in a heap, of which steps read one and write the other in turn.
+// Two arrays of cells that kernels of other ranks reach, of which steps read one and write the other in turn.
 template <typename T, int dimensions>
 class FusedField {
  public:
-  // Collective. Throws unavailable at all ranks where stores do not reach a rank.
   FusedField(waywiser::Group& group, Processor& processor, const waywiser::HaloGrid& grid, int components = 1,
              bool planar = false, bool corners = false)
-      : processor_(processor),
+      : group_(group),
+        processor_(processor),
         bytes_(largest_array(grid) * static_cast<std::uint64_t>(components)),
-        parcel_(corners ? 0 : largest_face(grid) * static_cast<std::uint64_t>(components)),
-        heap_(group, "fused", processor.place(), fused_arrays + 2 * bytes_ + 4 * dimensions * parcel_) {
+        parcel_(corners ? 0 : largest_face(grid) * static_cast<std::uint64_t>(components)) {
     terms_.packed = !corners;
     terms_.parcel = parcel_;
     terms_.components = components;
     terms_.planar = planar;
     terms_.cells = cells_of(grid, group.rank());
-    for (int rank = 0; rank < group.size(); ++rank) static_cast<void>(heap_.peer(rank));
     const waywiser::GridBox& box = grid.boxes[static_cast<std::size_t>(group.rank())];
     std::ranges::copy(box.count, terms_.count);
     std::ranges::copy(strides_of(grid, group.rank()), terms_.stride);
@@ -49,11 +52,28 @@ class FusedField {
         terms_.far_sides += far ? 1 : 0;
       }
     terms_.edge_blocks = edge_blocks_of(grid, group.rank());
-    heap_terms_ = heap_terms();
+  }
+
+  // Collective: a way that is fused, each with arrays of its own. Throws unavailable at all ranks, where stores do not
+  // reach a rank as well.
+  void use([[maybe_unused]] const Way& way) {
+    const waywiser::Bytes bytes = fused_arrays + 2 * bytes_ + 4 * dimensions * parcel_;
+#ifdef APPS_NVSHMEM
+    by_nvshmem_ = way.kind == Way::Kind::nvshmem;
+    if (by_nvshmem_) {
+      if (!nvshmem_) nvshmem_.emplace(group_, processor_, bytes);
+      return;
+    }
+#endif
+    if (!heap_) heap_.emplace(group_, processor_, bytes);
   }
 
   // As kernels of this rank reach them.
-  T* array(int which) const { return reinterpret_cast<T*>(heap_terms_.ranks[heap_terms_.rank] + offset(which)); }
+  T* array(int which) const {
+    T* array = nullptr;
+    with_memory([&](const auto& memory) { array = reinterpret_cast<T*>(memory.local() + offset(which)); });
+    return array;
+  }
   // Puts the outermost cells of array 0, which is there, into the neighbours' ghosts. All ranks have ended their steps.
   void begin() { run(0, ComputesNothing{}, false, true); }
   // A step that writes this array.
@@ -71,63 +91,55 @@ class FusedField {
   void wait_step(Cell cell) {
     run(0, cell, true, false);
   }
-  // Throws if a wait has not ended in time.
+  // Waits for the steps. Throws if one of their waits has not ended in time; check(): of steps that are over.
   void wait() {
-#if defined(__CUDACC__) || defined(APPS_VIRTUAL_GPUS)
-    heap_.synchronize(processor_.stream());
-#else
-    heap_.check();
-#endif
+    with_memory([](auto& memory) { memory.wait(); });
+  }
+  void check() {
+    with_memory([](auto& memory) { memory.check(); });
   }
 
  private:
 #if defined(__CUDACC__)
   static constexpr unsigned threads = fused_threads;
   static constexpr std::int64_t most_edge_blocks = 2048, most_blocks = 1 << 16;
+  static constexpr std::int64_t cells_of_long_threads = 1 << 20;  // as of loops
 #else
   static constexpr unsigned threads = 4;  // one host thread runs one block after the other
-  static constexpr std::int64_t most_edge_blocks = 2, most_blocks = 3;
+  static constexpr std::int64_t most_edge_blocks = 2, most_blocks = 3, cells_of_long_threads = 8;
 #endif
 
   template <typename Cell>
   void run(int written, Cell cell, bool waits, bool puts) {
     FusedStep<T, dimensions, Cell> step{terms_, cell};
-    step.terms.written = offset(written);
-    step.terms.filled = filled_;
-    if (puts) filled_ = offset(written);
-    step.terms.turn = puts ? turn_++ : turn_;
-    step.terms.waits = waits;
-    step.terms.puts = puts;
-    const FusedTiles tiles(terms_.inner, dimensions, threads, fused_rows<Cell>());
+    step.terms.rows = terms_.inner.cells < cells_of_long_threads ? 1 : fused_rows<Cell>();
+    const FusedTiles tiles(terms_.inner, dimensions, threads, step.terms.rows);
     const unsigned blocks =
         terms_.edge_blocks + static_cast<unsigned>(std::clamp<std::int64_t>(tiles.tiles, 1, most_blocks));
-#if defined(__CUDACC__)
-    fused_kernel<<<blocks, threads, 0, processor_.native()>>>(heap_terms_, step);
-    check(cudaGetLastError(), "a fused step");
-#else
-    const auto body = [step, terms = heap_terms_, blocks] {
-      for (unsigned i = 0; i < blocks; ++i) {
-        waywiser::one_sided::HostHeapBlock block(i, blocks, threads);
-        step(waywiser::one_sided::OneSided<waywiser::one_sided::HostHeapBlock>(block, terms));
-      }
-    };
-#if defined(APPS_VIRTUAL_GPUS)
-    processor_.stream().launch({1, 1, [body](const waywiser::ThreadContext&) { body(); }, {}});
-#else
-    try {
-      body();
-    } catch (const waywiser::Trap&) {
-      heap_.check();
-    }
-#endif
-#endif
+    with_memory([&](auto& memory) {
+      step.terms.written = offset(written);
+      step.terms.filled = memory.filled;
+      if (puts) memory.filled = offset(written);
+      step.terms.turn = puts ? memory.turn++ : memory.turn;
+      step.terms.waits = waits;
+      step.terms.puts = puts;
+      memory.launch(blocks, threads, step);
+    });
   }
-  waywiser::one_sided::HeapTerms heap_terms() const {
-#if defined(__CUDACC__) || defined(APPS_VIRTUAL_GPUS)
-    return heap_.terms(processor_.stream());
-#else
-    return heap_.terms();
+  // f(the memory in use)
+  template <typename Function>
+  void with_memory(Function f) {
+#ifdef APPS_NVSHMEM
+    if (by_nvshmem_) return f(*nvshmem_);
 #endif
+    f(*heap_);
+  }
+  template <typename Function>
+  void with_memory(Function f) const {
+#ifdef APPS_NVSHMEM
+    if (by_nvshmem_) return f(*nvshmem_);
+#endif
+    f(*heap_);
   }
   std::uint64_t offset(int which) const { return fused_arrays + static_cast<std::uint64_t>(which) * bytes_; }
 
@@ -225,12 +237,15 @@ class FusedField {
     return side;
   }
 
+  waywiser::Group& group_;
   Processor& processor_;
   std::uint64_t bytes_, parcel_;
-  waywiser::Heap heap_;
   FusedTerms terms_;
-  waywiser::one_sided::HeapTerms heap_terms_;
-  std::uint64_t turn_ = 0, filled_ = 0;
+  std::optional<FusedHeap> heap_;  // once it is in use
+#ifdef APPS_NVSHMEM
+  std::optional<NvshmemMemory> nvshmem_;
+  bool by_nvshmem_ = false;
+#endif
 };
 
 }  // namespace apps

@@ -2,19 +2,15 @@
 
 #include <cstdint>
 
+#include "apps/fused_heap.hpp"
 #include "apps/parallel.hpp"
-#if defined(__CUDACC__)
-#include <waywiser/one_sided.cuh>
-#else
-#include <waywiser/heap/device/host_heap_block.hpp>
-#include <waywiser/heap/device/one_sided.hpp>
-#endif
 
 // Steps on a grid in which one kernel does all: it waits for the neighbours' cells, computes, puts its own outermost
 // cells into the neighbours' ghosts and signals. No host takes part between two steps. The ghosts are one cell wide.
 // The first blocks take the cells beside other ranks: they wait and put. The other blocks compute meanwhile. None waits
 // for a block of the same kernel, so there may be any number of them. If only faces are exchanged, cells travel side by
 // side in parcels, and whoever needs a ghost takes it out: a thread its own, since a face's ghost is read for one cell.
+// `ranks` are the one-sided calls: HeapCalls (fused_heap.hpp), or NvshmemCalls (nvshmem_memory.cuh).
 namespace apps {
 
 constexpr int most_dimensions = 4, most_sides = 8;
@@ -47,20 +43,29 @@ struct FusedTerms {
   std::uint64_t parcel = 0;                    // bytes of one; two of each face take turns
   std::uint64_t turn = 0;                      // signals count turns
   unsigned edge_blocks = 1;
-  bool waits = false;  // for the ghosts of the turn before
-  bool puts = false;   // ends a turn
+  std::uint32_t rows = 1;  // that a thread takes inside
+  bool waits = false;      // for the ghosts of the turn before
+  bool puts = false;       // ends a turn
 };
 
 constexpr std::uint64_t fused_words = 64, fused_arrays = 8192;  // offsets in the heap
-constexpr unsigned fused_threads = 256;
 
-// How many rows a thread takes together.
+// How many rows a thread takes together at most.
 template <typename Cell>
-constexpr int fused_rows() {
+constexpr std::uint32_t fused_rows() {
   if constexpr (requires { Cell::rows_at_once; })
     return Cell::rows_at_once;
   else
     return 1;
+}
+
+// For so many blocks a multiprocessor has registers, at least: cells that wait for memory need many threads.
+template <typename Cell>
+constexpr int fused_blocks() {
+  if constexpr (requires { Cell::blocks_at_once; })
+    return Cell::blocks_at_once;
+  else
+    return 0;  // as the compiler likes
 }
 
 // How the cells inside are cut: threads stand side by side along the last dimension, as many as there are columns up to
@@ -82,14 +87,16 @@ struct FusedTiles {
 };
 
 // cell(at) computes the cell with this number in the written array, ghosts included; cell.steady(at) is the same where
-// nothing that it reads is written meanwhile. T: a number of a cell.
+// nothing that it reads is written meanwhile. A cell can take its place as well, (place, at): it is counted without
+// ghosts. T: a number of a cell.
 template <typename T, int dimensions, typename Cell>
 struct FusedStep {
+  static constexpr int blocks_at_once = fused_blocks<Cell>();
   FusedTerms terms;
   Cell cell;
 
-  template <typename Gpu>
-  APPS_CALLABLE void operator()(const waywiser::one_sided::OneSided<Gpu>& ranks) const {
+  template <typename Ranks>
+  APPS_CALLABLE void operator()(const Ranks& ranks) const {
     const unsigned block = ranks.gpu().block(), blocks = ranks.gpu().blocks();
     if (block < terms.edge_blocks)
       edges(ranks, block);
@@ -100,10 +107,10 @@ struct FusedStep {
  private:
   static constexpr std::uint32_t rows_at_once = fused_rows<Cell>();
 
-  template <typename Gpu>
-  APPS_CALLABLE void edges(const waywiser::one_sided::OneSided<Gpu>& ranks, unsigned block) const {
-    using namespace waywiser::one_sided;
-    const Gpu& gpu = ranks.gpu();
+  template <typename Ranks>
+  APPS_CALLABLE void edges(const Ranks& ranks, unsigned block) const {
+    using waywiser::one_sided::Scope;
+    const auto& gpu = ranks.gpu();
     const auto each_far_side = [&](const auto& f) {
       for (unsigned i = gpu.index_in(Scope::block); i < static_cast<unsigned>(terms.far_sides);
            i += gpu.count_of(Scope::block))
@@ -111,8 +118,7 @@ struct FusedStep {
     };
     if (terms.waits)
       each_far_side([&](const FusedSide& side) {
-        ranks.wait_until(ranks.template at<std::uint64_t>(side.heard), waywiser::one_sided::Comparison::ge,
-                         terms.turn * side.blocks, side.rank);
+        ranks.hear(ranks.template at<std::uint64_t>(side.heard), terms.turn * side.blocks, side.rank);
       });
     gpu.join(Scope::block);
     const std::int64_t threads = gpu.threads(), step = threads * terms.edge_blocks;
@@ -124,15 +130,12 @@ struct FusedStep {
     });
     if (!terms.puts) return;
     gpu.join(Scope::block);
-    auto* nothing = ranks.template at<std::byte>(0);
     each_far_side([&](const FusedSide& side) {  // behind all that this block has put
-      ranks.put_with_signal(nothing, nothing, 0, ranks.template at<std::uint64_t>(side.told), 1, SignalOp::add,
-                            side.rank);
+      ranks.tell(ranks.template at<std::uint64_t>(side.told), side.rank);
     });
   }
-  template <typename Gpu>
-  APPS_CALLABLE void edge_cell(const waywiser::one_sided::OneSided<Gpu>& ranks, const FusedBox& box,
-                               std::uint32_t k) const {
+  template <typename Ranks>
+  APPS_CALLABLE void edge_cell(const Ranks& ranks, const FusedBox& box, std::uint32_t k) const {
     std::int64_t place[dimensions] = {}, at = 0;
     WAYWISER_UNROLL
     for (int i = dimensions; i-- > 0; k /= box.count[i]) {
@@ -140,8 +143,24 @@ struct FusedStep {
       at += (place[i] + 1) * terms.stride[i];
     }
     if (terms.packed && terms.waits) take(ranks, place, at);
-    cell(at);
+    if constexpr (requires { cell(place, at); })
+      cell(place, at);
+    else
+      cell(at);
     if (terms.puts) give(ranks, place, at, 0);
+  }
+  // So many rows further than `place`.
+  APPS_CALLABLE void steady_cell(const std::int64_t (&place)[dimensions], std::int64_t at, std::uint32_t rows) const {
+    at += rows * terms.stride[dimensions - 2];
+    if constexpr (requires { cell.steady(place, at); }) {
+      std::int64_t further[dimensions];
+      WAYWISER_UNROLL
+      for (int i = 0; i < dimensions; ++i) further[i] = place[i];
+      further[dimensions - 2] += rows;
+      cell.steady(further, at);
+    } else {
+      cell.steady(at);
+    }
   }
   APPS_CALLABLE bool is_on(const FusedSide& side, const std::int64_t (&place)[dimensions]) const {
     bool on_side = true;
@@ -170,9 +189,8 @@ struct FusedStep {
         f(at * terms.components + each, other * terms.components + each);
   }
   // The ghosts of the cell, of the turn before.
-  template <typename Gpu>
-  APPS_CALLABLE void take(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[dimensions],
-                          std::int64_t at) const {
+  template <typename Ranks>
+  APPS_CALLABLE void take(const Ranks& ranks, const std::int64_t (&place)[dimensions], std::int64_t at) const {
     T* field = ranks.template at<T>(terms.filled);
     for (int i = 0; i < terms.far_sides; ++i) {
       const FusedSide& side = terms.side[i];
@@ -186,9 +204,9 @@ struct FusedStep {
     }
   }
   // What was computed to each side, from this one on, at which the cell lies.
-  template <typename Gpu>
-  APPS_CALLABLE void give(const waywiser::one_sided::OneSided<Gpu>& ranks, const std::int64_t (&place)[dimensions],
-                          std::int64_t at, int first_side) const {
+  template <typename Ranks>
+  APPS_CALLABLE void give(const Ranks& ranks, const std::int64_t (&place)[dimensions], std::int64_t at,
+                          int first_side) const {
     const T* field = ranks.template at<T>(terms.written);
     for (int i = first_side; i < terms.sides; ++i) {
       const FusedSide& side = terms.side[i];
@@ -208,12 +226,11 @@ struct FusedStep {
                      [&](std::int64_t from, std::int64_t to) { ghosts[to] = field[from]; });
     }
   }
-  template <typename Gpu>
-  APPS_CALLABLE void inside(const waywiser::one_sided::OneSided<Gpu>& ranks, std::uint32_t block,
-                            std::uint32_t blocks) const {
+  template <typename Ranks>
+  APPS_CALLABLE void inside(const Ranks& ranks, std::uint32_t block, std::uint32_t blocks) const {
     const FusedBox& box = terms.inner;
     if (box.cells == 0) return;
-    const FusedTiles tiles(box, dimensions, ranks.gpu().threads(), rows_at_once);
+    const FusedTiles tiles(box, dimensions, ranks.gpu().threads(), terms.rows);
     ranks.gpu().each_thread([&](unsigned thread) {
       for (std::uint32_t tile = block; tile < tiles.tiles; tile += blocks) {
         const std::uint32_t column = tile % tiles.across * tiles.wide + thread % tiles.wide;
@@ -223,14 +240,14 @@ struct FusedStep {
     });
   }
   // A column of a group of rows.
-  template <typename Gpu>
-  APPS_CALLABLE void rows(const waywiser::one_sided::OneSided<Gpu>& ranks, std::uint32_t group, std::uint32_t column,
+  template <typename Ranks>
+  APPS_CALLABLE void rows(const Ranks& ranks, std::uint32_t group, std::uint32_t column,
                           std::uint32_t groups_of_plane) const {
     const FusedBox& box = terms.inner;
     constexpr int last = dimensions - 1, before = last - 1;
     std::int64_t place[dimensions] = {}, at = 0;
     std::uint32_t plane = group / groups_of_plane;
-    const std::uint32_t row = (group - plane * groups_of_plane) * rows_at_once;
+    const std::uint32_t row = (group - plane * groups_of_plane) * terms.rows;
     WAYWISER_UNROLL
     for (int i = before; i-- > 0; plane /= box.count[i]) {
       if (i == 0 && plane >= box.count[0]) return;  // behind the last plane
@@ -241,15 +258,15 @@ struct FusedStep {
     place[before] = box.first[before] + row;
     place[last] = box.first[last] + column;
     at += (place[before] + 1) * terms.stride[before] + (place[last] + 1) * terms.stride[last];
-    const std::uint32_t left = box.count[before] - row;
-    if (left >= rows_at_once) {
+    const std::uint32_t left = box.count[before] - row < terms.rows ? box.count[before] - row : terms.rows;
+    if (left == rows_at_once) {
       WAYWISER_UNROLL
-      for (std::uint32_t i = 0; i < rows_at_once; ++i) cell.steady(at + i * terms.stride[before]);
+      for (std::uint32_t i = 0; i < rows_at_once; ++i) steady_cell(place, at, i);
     } else {
-      for (std::uint32_t i = 0; i < left; ++i) cell.steady(at + i * terms.stride[before]);
+      for (std::uint32_t i = 0; i < left; ++i) steady_cell(place, at, i);
     }
     if (!terms.puts || terms.sides == terms.far_sides) return;
-    for (std::uint32_t i = 0; i < rows_at_once && i < left; ++i, ++place[before])
+    for (std::uint32_t i = 0; i < left; ++i, ++place[before])
       give(ranks, place, at + i * terms.stride[before], terms.far_sides);
   }
 };
@@ -259,14 +276,5 @@ struct ComputesNothing {
   APPS_CALLABLE void operator()(std::int64_t) const {}
   APPS_CALLABLE void steady(std::int64_t) const {}
 };
-
-#if defined(__CUDACC__)
-template <typename Step>
-__global__ void __launch_bounds__(fused_threads)
-    fused_kernel(const __grid_constant__ waywiser::one_sided::HeapTerms terms, const __grid_constant__ Step step) {
-  waywiser::one_sided::CudaHeapBlock block;
-  step(waywiser::one_sided::OneSided<waywiser::one_sided::CudaHeapBlock>(block, terms));
-}
-#endif
 
 }  // namespace apps

@@ -3,7 +3,10 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -150,7 +153,19 @@ class Processor {
     return fold(count, f, Max());
   }
 
-  void wait() { check(cudaStreamSynchronize(native_), "a loop"); }
+  void wait() {
+    if (patience_ == 0) return check(cudaStreamSynchronize(native_), "a loop");
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience_);
+    cudaError_t state = cudaErrorNotReady;
+    while ((state = cudaStreamQuery(native_)) == cudaErrorNotReady)
+      if (std::chrono::steady_clock::now() > end) {
+        std::fprintf(stderr, "a kernel has not ended after %d s\n", patience_);
+        std::_Exit(1);  // it never ends, and a release of memory would wait for it
+      }
+    check(state, "a loop");
+  }
+  // The process ends where a wait takes longer: for kernels whose own waits have no end.
+  void end_waits_after(int seconds) { patience_ = seconds; }
   void start(waywiser::HaloExchange& halo) { halo.start(*stream_); }
   void exchange(waywiser::HaloExchange& halo) { halo.exchange(*stream_); }
 
@@ -184,7 +199,7 @@ class Processor {
     return all;
   }
 
-  int gpu_ = 0;
+  int gpu_ = 0, patience_ = 0;  // patience: s; 0: the kernels' waits have an end
   cudaStream_t native_ = nullptr;
   std::shared_ptr<waywiser::Stream> stream_;
   void* parts_ = nullptr;  // of a sum, in host memory, where kernels write them

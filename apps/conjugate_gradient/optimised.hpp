@@ -30,6 +30,7 @@ struct LeftSide {
 
 // The same for one cell, counted with ghosts; steady(): where nobody writes meanwhile.
 struct LeftSideOf {
+  static constexpr int rows_at_once = 4, blocks_at_once = 6;
   const double* r;
   double* w;
   Cells cells;
@@ -42,6 +43,7 @@ struct LeftSideOf {
 
 // All updates of one cell.
 struct UpdateOf {
+  static constexpr int blocks_at_once = 6;
   double *x, *r, *p, *q;
   const double* w;
   double alpha, beta;
@@ -69,9 +71,10 @@ class OptimisedGradient : public ConjugateGradient {
         exchange_r_(group, processor_, face_partition(grid_, group.rank()), {r_.field()}) {}
 
   void use(const Way& way) {
-    is_fused_ = way.kind == Way::Kind::fused;
+    is_fused_ = way.is_fused();
     if (!is_fused_) return exchange_r_.use(way);
     if (!fused_) fused_.emplace(group_, processor_, grid_);
+    fused_->use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchange_r_.variant(); }
 
@@ -101,6 +104,8 @@ class OptimisedGradient : public ConjugateGradient {
     processor_.wait();
   }
 
+  double mismatch() { return ConjugateGradient::mismatch(r()); }
+
   // w = the left side of r; the sums of r r and r w over all ranks.
   TwoSums left_side() {
     if (is_fused_) {
@@ -118,7 +123,7 @@ class OptimisedGradient : public ConjugateGradient {
       return TwoSums{r[i] * r[i], r[i] * w[i]};
     });
     double sums[2] = {all.first, all.second};
-    if (is_fused_) fused_->wait();
+    if (is_fused_) fused_->check();
     group_.all_reduce(std::span(sums), std::span(sums));
     return {sums[0], sums[1]};
   }

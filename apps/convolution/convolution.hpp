@@ -42,12 +42,14 @@ class Convolution {
 
   const waywiser::GridBox& box() const noexcept { return box_; }
   void use(const Way& way) {
-    is_fused_ = way.kind == Way::Kind::fused;
-    if (is_fused_ && !fused_input_) {
-      fused_input_.emplace(group_, processor_, grid_of_planes(), 1, false, true);
-      fused_gradient_.emplace(group_, processor_, grid_of_planes(), 1, false, true);
+    is_fused_ = way.is_fused();
+    if (is_fused_) {
+      for (std::optional<FusedField<float, 3>>* each : {&fused_input_, &fused_gradient_}) {
+        if (!*each) each->emplace(group_, processor_, grid_of_planes(), 1, false, true);
+        (*each)->use(way);
+      }
+      return;
     }
-    if (is_fused_) return;
     exchange_input_.use(way);
     exchange_gradient_.use(way);
   }

@@ -83,29 +83,27 @@ struct Convolve {
   }
 };
 
-// Pixels by their number in arrays of (planes + 2) planes, as FusedField counts: what they hold, and what comes of
-// them.
+// Pixels by their place: what they hold, and what comes of them. Arrays have (planes + 2) planes, as FusedField counts.
 struct FillPixel {
+  static constexpr int blocks_at_once = 6;
   Pixels pixels;
   KnownPixels known;
   std::int64_t first_row, first_column;
   float* values;
 
-  APPS_CALLABLE void operator()(std::int64_t at) const {
-    const std::int64_t y = at % pixels.plane() / pixels.width() - 1, x = at % pixels.width() - 1;
-    values[at] = known(at / pixels.plane() - 1, first_row + y, first_column + x);
+  APPS_CALLABLE void operator()(const std::int64_t (&place)[3], std::int64_t at) const {
+    values[at] = known(place[0], first_row + place[1], first_column + place[2]);
   }
-  APPS_CALLABLE void steady(std::int64_t at) const { (*this)(at); }
+  APPS_CALLABLE void steady(const std::int64_t (&place)[3], std::int64_t at) const { (*this)(place, at); }
 };
 struct ConvolvePixel {
+  static constexpr int blocks_at_once = 5;
   Convolve loop;
 
-  APPS_CALLABLE void operator()(std::int64_t at) const {
-    const Pixels& pixels = loop.pixels;
-    const std::int64_t y = at % pixels.plane() / pixels.width() - 1, x = at % pixels.width() - 1;
-    loop.compute<1>(at / pixels.plane() - 1, y, x);
+  APPS_CALLABLE void operator()(const std::int64_t (&place)[3], std::int64_t /*at*/) const {
+    loop.compute<1>(place[0], place[1], place[2]);
   }
-  APPS_CALLABLE void steady(std::int64_t at) const { (*this)(at); }
+  APPS_CALLABLE void steady(const std::int64_t (&place)[3], std::int64_t at) const { (*this)(place, at); }
 };
 
 // The gradient of the weights of one pair of channels, from one row of one image: parts[row of all images][pair][tap].

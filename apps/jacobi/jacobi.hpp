@@ -19,7 +19,7 @@ namespace apps {
 // One cell's new value: the mean of its four neighbours.
 template <typename T>
 struct Relax {
-  static constexpr int rows_at_once = 4;
+  static constexpr int rows_at_once = 4, blocks_at_once = 6;
   const T* from;  // at the first of the cells that are computed
   T* to;
   std::int64_t width;
@@ -118,10 +118,10 @@ class Jacobi {
 
   // Collective, as Exchange has it.
   void use(const Way& way) {
-    is_fused_ = way.kind == Way::Kind::fused;
+    is_fused_ = way.is_fused();
     if (is_fused_ && !fused_) fused_.emplace(group_, processor_, grid_);
-    for (Exchange& each : exchanges_)
-      if (!is_fused_) each.use(way);
+    if (is_fused_) return fused_->use(way);
+    for (Exchange& each : exchanges_) each.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchanges_[0].variant(); }
 

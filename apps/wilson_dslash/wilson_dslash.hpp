@@ -81,10 +81,10 @@ class WilsonDslash {
 
   const waywiser::GridBox& box() const { return grid_.boxes[static_cast<std::size_t>(group_.rank())]; }
   void use(const Way& way) {
-    is_fused_ = way.kind == Way::Kind::fused;
+    is_fused_ = way.is_fused();
     if (is_fused_ && !fused_) fused_.emplace(group_, processor_, grid_, spinor_reals, Lattice::planar);
-    for (Exchange& each : exchanges_)
-      if (!is_fused_) each.use(way);
+    if (is_fused_) return fused_->use(way);
+    for (Exchange& each : exchanges_) each.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchanges_[0].variant(); }
 

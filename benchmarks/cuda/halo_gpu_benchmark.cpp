@@ -1,11 +1,12 @@
 // Halo exchanges of two ranks on two GPUs, one process each: faces that are contiguous and faces that lie apart, by
-// each variant, beside copies of CUDA to the peer and NCCL with kernels that pack; then what tune() chooses beside the
-// fastest. Every exchange is verified. One JSON object on standard output, a table on standard error. WAYWISER_LIBNCCL
-// names NCCL. Usage: halo_gpu_benchmark [virtual] [ALGORITHM | shared PROCESSES on|off]; virtual: small, on virtual
-// GPUs, whose times say nothing about GPUs. ALGORITHM: the messages of kernels go by this one, and nothing else is
-// measured. shared: 1, 2 or 4 processes on each of the two GPUs, peer access on or off; of the 40 shapes, the share of
-// this setting among the six: what tune() chooses beside the fastest. A candidate may be a kernel that waits for
-// another process of its GPU.
+// each variant, beside copies of CUDA to the peer, NCCL with kernels that pack, and NVSHMEM with kernels that pack and
+// put (halo_gpu_benchmark_nvshmem, which is built where NVSHMEM is found); then what tune() chooses beside the fastest.
+// Every exchange is verified. One JSON object on standard output, a table on standard error. WAYWISER_LIBNCCL names
+// NCCL. Usage: halo_gpu_benchmark [virtual] [faces | ALGORITHM | shared PROCESSES on|off]; virtual: small, on virtual
+// GPUs, whose times say nothing about GPUs. faces: no tune(). ALGORITHM: the messages of kernels go by this one, and
+// nothing else is measured. shared: 1, 2 or 4 processes on each of the two GPUs, peer access on or off; of the 40
+// shapes, the share of this setting among the six: what tune() chooses beside the fastest. A candidate may be a kernel
+// that waits for another process of its GPU.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "benchmarks/cuda/halo_nvshmem.hpp"
 #include "benchmarks/cuda/halo_rows.hpp"
 #include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
@@ -206,14 +208,18 @@ class Rank {
 // Fields of one type on a part of a grid, whose values are known for each rank, field and cell.
 class Fields {
  public:
-  Fields(Rank& rank, HaloGrid grid, DataType type, int count) : rank_(rank), grid_(std::move(grid)), type_(type) {
+  // `allocate` gives the memory of an array, at least as much as of the largest rank; else the platform does.
+  Fields(Rank& rank, HaloGrid grid, DataType type, int count, const std::function<Region(Bytes)>& allocate = {})
+      : rank_(rank), grid_(std::move(grid)), type_(type) {
     const int size = rank_.group().size();
     for (int each = 0; each < size; ++each) partitions_.push_back(grid_partition(grid_, each));
     const Bytes bytes = mine().cells * bytes_of(type_);
     plain_ = rank_.platform().allocate(host(0), bytes, Allocation::pinned);
     for (int i = 0; i < count; ++i) {
-      memory_.push_back(rank_.platform().allocate(rank_.place(), std::max<Bytes>(bytes, 16), Allocation::gpu));
-      arrays_.push_back({Elements(memory_.back().region().slice(0, bytes), type_), 1, false});
+      if (!allocate)
+        memory_.push_back(rank_.platform().allocate(rank_.place(), std::max<Bytes>(bytes, 16), Allocation::gpu));
+      regions_.push_back(allocate ? allocate(most_cells() * bytes_of(type_)) : memory_.back().region());
+      arrays_.push_back({Elements(regions_.back().slice(0, bytes), type_), 1, false});
     }
     std::vector<std::size_t> next(partitions_.size());  // by giver
     for (const HaloSide& side : mine().takes) {
@@ -228,7 +234,8 @@ class Fields {
   const HaloPartition& mine() const { return partition(rank_.group().rank()); }
   const HaloPartition& partition(int rank) const { return partitions_[static_cast<std::size_t>(rank)]; }
   const std::vector<HaloArray>& arrays() const { return arrays_; }
-  Region array(std::size_t field) const { return memory_[field].region(); }
+  Region array(std::size_t field) const { return regions_[field]; }
+  const HaloGrid& grid() const { return grid_; }
 
   // Whether all ghosts are right after `exchange`, which finds none of their values.
   template <typename Exchange>
@@ -246,6 +253,7 @@ class Fields {
     std::int64_t from, to;
   };
 
+  std::size_t most_cells() const { return std::ranges::max_element(partitions_, {}, &HaloPartition::cells)->cells; }
   static double value(int rank, std::size_t field, std::int64_t cell) {
     const std::uint64_t mixed =
         (static_cast<std::uint64_t>(cell) + 1) * 0x9e3779b97f4a7c15u + field * 0x51ed27u + static_cast<unsigned>(rank);
@@ -293,6 +301,7 @@ class Fields {
   std::vector<HaloPartition> partitions_;
   Memory plain_;
   std::vector<Memory> memory_;
+  std::vector<Region> regions_;
   std::vector<HaloArray> arrays_;
   std::vector<Ghost> ghosts_;
   std::size_t filled_with_ = ~std::size_t{0};  // besides ghosts
@@ -321,17 +330,47 @@ class Faces {
           allocate_packed();
         },
         [this] { by_nccl(); });
+    add_nvshmem();
   }
 
   Json run(const std::string& name, const std::string& shape, Bytes bytes, std::optional<double> bar) {
+    try {
+      Json rows = all_ways(name, shape, bytes, bar);
+      release_nvshmem();
+      return rows;
+    } catch (const Error& error) {
+      if (nvshmem_in_use_) {  // its kernels may wait without an end, and a release of memory for them
+        std::fprintf(stderr, "halo_gpu_benchmark: rank %d: %s\n", rank_.group().rank(), error.what());
+        std::_Exit(1);
+      }
+      throw;
+    }
+  }
+  bool all_right() const { return all_right_; }
+
+ private:
+  struct Way {
+    std::string name;
+    std::function<void()> once;  // enqueues one exchange
+    std::string why, words;
+    std::unique_ptr<StreamGraph> graph;
+    int times = 1;
+    double us = 0;
+    std::vector<double> samples;
+    Fields* fields = nullptr;  // of its own
+    bool is_peer = false;      // what this library is compared with
+  };
+
+  Json all_ways(const std::string& name, const std::string& shape, Bytes bytes, std::optional<double> bar) {
     for (Way& way : ways_) calibrate(way);
     for (int round = 0; round < 9; ++round)
       for (Way& way : ways_)
         if (way.why.empty() && (round < 3 || way.us < 5000)) way.samples.push_back(time(way));
     Json rows = Json::array();
     for (Way& way : ways_) {
-      const bool right =
-          way.why.empty() && fields_.right_after([&] { way.graph ? way.graph->launch(rank_.stream()) : way.once(); });
+      const bool right = way.why.empty() && (way.fields != nullptr ? *way.fields : fields_).right_after([&] {
+        way.graph ? way.graph->launch(rank_.stream()) : way.once();
+      });
       Json row = {{"name", name}, {"shape", shape}, {"bytes_of_a_face", bytes}, {"variant", way.name}};
       if (bar) row["bar_us"] = *bar;
       if (rank_.group().rank() == 0)
@@ -354,23 +393,25 @@ class Faces {
       }
       rows.push_back(std::move(row));
     }
+    compare_with_peers(name + ", " + shape);
     return rows;
   }
-  bool all_right() const { return all_right_; }
-
- private:
-  struct Way {
-    std::string name;
-    std::function<void()> once;  // enqueues one exchange
-    std::string why, words;
-    std::unique_ptr<StreamGraph> graph;
-    int times = 1;
-    double us = 0;
-    std::vector<double> samples;
-  };
+  // The fastest variant beside the fastest peer.
+  void compare_with_peers(const std::string& faces) const {
+    const Way *own = nullptr, *peer = nullptr;
+    const auto us = [](const Way& way) { return Statistics::of(way.samples).median; };
+    for (const Way& way : ways_) {
+      const Way*& best = way.is_peer ? peer : own;
+      if (way.why.empty() && (best == nullptr || us(way) < us(*best))) best = &way;
+    }
+    if (rank_.group().rank() == 0 && own != nullptr && peer != nullptr)
+      std::fprintf(stderr, "%s: %s takes %.2f of %s\n", faces.c_str(), own->name.c_str(), us(*own) / us(*peer),
+                   peer->name.c_str());
+  }
 
   void add(const std::string& name, const std::function<void()>& prepare, std::function<void()> once) {
     ways_.push_back({name, std::move(once), rank_.why_not(prepare), {}, {}, 1, 0, {}});
+    ways_.back().is_peer = true;
   }
   void add_variant(HaloVariant variant) {
     const std::string words = rank_.algorithm().empty() ? "" : ", " + rank_.algorithm();
@@ -380,6 +421,7 @@ class Faces {
         std::string(waywiser::name(variant)) + words, [&] { halo->use(variant); },
         [this, halo] { halo->exchange(rank_.stream()); });
     ways_.back().words = halo->explain();
+    ways_.back().is_peer = false;
   }
 
   // A graph if it can be captured, of as many exchanges as take some milliseconds.
@@ -414,6 +456,40 @@ class Faces {
     for (const HaloSide& side : fields_.mine().takes) takes_.push_back(rows_of(cells_of(side.cells)));
     for (const HaloSide& side : fields_.partition(rank_.other()).takes) there_.push_back(rows_of(cells_of(side.cells)));
   }
+
+#ifdef WAYWISER_NVSHMEM
+  void add_nvshmem() {
+    const std::string why = rank_.why_not([&] {
+      if (!rank_.on_cuda()) throw Error(ErrorKind::unavailable, "virtual GPUs");
+      const std::string failed = start_nvshmem(rank_.group());
+      if (!failed.empty()) throw Error(ErrorKind::unavailable, failed);
+    });
+    const auto prepare = [&] {
+      if (!why.empty()) throw Error(ErrorKind::unavailable, why);
+      if (nvshmem_) return;
+      nvshmem_in_use_ = true;
+      std::vector<NvshmemFace> faces;
+      for (std::size_t i = 0; i < gives_.size(); ++i) faces.push_back({gives_[i], there_[i], takes_[i]});
+      nvshmem_fields_.emplace(rank_, fields_.grid(), DataType::float32, 1, [&](Bytes bytes) {
+        nvshmem_.emplace(static_cast<std::int64_t>(bytes / sizeof(float)), faces, rank_.other());
+        return Region{reinterpret_cast<std::byte*>(nvshmem_->array()), bytes, rank_.place()};
+      });
+    };
+    for (const int blocks : {8, 32, NvshmemFaces::most_blocks}) {
+      add("nvshmem, " + std::to_string(blocks) + " blocks", prepare,
+          [this, blocks] { nvshmem_->once(rank_.stream().native(), blocks); });
+      ways_.back().fields = nvshmem_fields_ ? &*nvshmem_fields_ : nullptr;
+    }
+  }
+  void release_nvshmem() {
+    if (nvshmem_) nvshmem_->release();
+  }
+  std::optional<NvshmemFaces> nvshmem_;
+  std::optional<Fields> nvshmem_fields_;
+#else
+  void add_nvshmem() {}
+  void release_nvshmem() {}
+#endif
 
   float* array() const { return reinterpret_cast<float*>(fields_.array(0).data); }
   void open_peer() {
@@ -480,7 +556,7 @@ class Faces {
   std::vector<Rows> gives_, takes_, there_;  // there: what the peer takes
   Memory out_, in_, opened_;
   float* peer_ = nullptr;
-  bool all_right_ = true;
+  bool all_right_ = true, nvshmem_in_use_ = false;
 };
 
 // What tune() chooses, beside all variants.
@@ -636,7 +712,7 @@ class Choices {
 };
 
 // Both ranks; returns the answer and whether all of it is right.
-std::pair<Json, bool> measure(Rank& rank) {
+std::pair<Json, bool> measure(Rank& rank, bool faces_alone) {
   const Seconds begun = now_seconds();
   Json rows = Json::array();
   bool right = true;
@@ -667,7 +743,9 @@ std::pair<Json, bool> measure(Rank& rank) {
   }
   const Seconds faces_took = now_seconds() - begun;
   Choices choices(rank, tuned_for);
-  Json tuned = rank.algorithm().empty() ? choices.run(begun, last_shape_begins, [](int) { return true; }) : Json();
+  Json tuned = rank.algorithm().empty() && !faces_alone
+                   ? choices.run(begun, last_shape_begins, [](int) { return true; })
+                   : Json();
   right = right && choices.all_right();
   Json answer = {{"ranks", ranks},
                  {"algorithm", rank.algorithm()},
@@ -704,7 +782,7 @@ std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
-int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm,
+int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm, bool faces_alone,
              const std::optional<Shared>& shared) {
   JoinOptions options;
   options.launch = Launch{"benchmark", rank, shared ? shared->ranks() : ranks, job, {}, ""};
@@ -716,7 +794,7 @@ int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& 
   options.chooser = plan_of(algorithm);
   Group group = Group::join(options);
   Rank mine(group, on_cuda, algorithm, !shared);
-  const auto [answer, right] = shared ? measure_shared(mine, *shared) : measure(mine);
+  const auto [answer, right] = shared ? measure_shared(mine, *shared) : measure(mine, faces_alone);
   if (rank == 0) std::printf("%s\n", answer.dump(1).c_str());
   return right ? 0 : 1;
 }
@@ -728,15 +806,17 @@ int main(int argc, char** argv) {
   const bool on_virtual = argc > 1 && std::strcmp(argv[1], "virtual") == 0;
   const int first = on_virtual ? 2 : 1;
   const auto shared = waywiser::Shared::of(argc - first, argv + first);
-  const std::string algorithm = argc > first && !shared ? argv[first] : "";
+  const bool faces_alone = argc > first && std::strcmp(argv[first], "faces") == 0;
+  const std::string algorithm = argc > first && !shared && !faces_alone ? argv[first] : "";
   if ((argc > first + 1 && !shared) || (!algorithm.empty() && !waywiser::parse_program_algorithm(algorithm))) {
     std::fputs(
-        "usage: halo_gpu_benchmark [virtual] [ALGORITHM | shared 1|2|4 on|off], as 'direct(piece=32K,blocks=64)'\n",
+        "usage: halo_gpu_benchmark [virtual] [faces | ALGORITHM | shared 1|2|4 on|off], as "
+        "'direct(piece=32K,blocks=64)'\n",
         stderr);
     return 2;
   }
   const std::string job = "halo-benchmark-" + std::to_string(::getpid());
   return waywiser::forked_ranks("halo_gpu_benchmark", shared ? shared->ranks() : waywiser::ranks, [&](int rank) {
-    return waywiser::run_rank(rank, job, !on_virtual, algorithm, shared);
+    return waywiser::run_rank(rank, job, !on_virtual, algorithm, faces_alone, shared);
   });
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from consumers import nvcc
 from rank_jobs import MPIRUN, NO_PLAN, ROOT, finish, runtime_folder, start
 
 __all__ = ["runtime_folder"]
@@ -48,6 +49,7 @@ def test_every_way_equals_the_undivided_computation(name: str, ranks: int) -> No
     for each in found:
         assert each["ranks"] == ranks and not each["virtual"]
         assert ways(each["rows"]) == ON_HOSTS
+        assert each["unavailable"]["direct"] == "the fields are in host memory, which no kernel serves"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,6 +100,25 @@ def test_mpi_is_compared_too(name: str, ranks: int) -> None:
     assert done.returncode == 0, done.stderr
     for each in map(json.loads, done.stdout.splitlines()):
         assert ways(each["rows"]) == [*ON_HOSTS, "mpi"]
+
+
+def test_nvshmem_is_compared_wherever_steps_are_fused() -> None:
+    fused = {path.parent.name for path in APPS.glob("*/*.hpp") if "FusedField<" in path.read_text()}
+    listed = re.search(r'name MATCHES "\^\(([\w|]+)\)\$"', (ROOT / "cmake/Apps.cmake").read_text())
+    assert listed and set(listed.group(1).split("|")) == fused == set(CASES)
+
+
+@pytest.mark.parametrize("source", ["apps/jacobi/jacobi.cu", "benchmarks/cuda/halo_nvshmem.cu"])
+def test_kernels_with_nvshmems_calls_compile(source: str, tmp_path: Path) -> None:
+    """Where NVSHMEM is not installed: with this library's header of its names."""
+    out = tmp_path / "out"
+    options = ["-std=c++20", "-arch=sm_90", "-ptx", "--extended-lambda", "-DAPPS_NVSHMEM"]
+    folders = [f"-I{ROOT / folder}" for folder in (".", "src", "tests/apps/nvshmem_names")]
+    command = [nvcc(), *options, *folders, "-o", out, ROOT / source]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == 0, done.stderr
+    for call in ("fused_nvshmem_kernel", "fused_kernel") if "apps" in source else ("exchange_faces",):
+        assert call in out.read_text()
 
 
 def key_of_kind(face: tuple[int, ...], magnitude: int, contiguous: int) -> str:

@@ -1,0 +1,26 @@
+# NVSHMEM, with which programs are compared: the folder of WAYWISER_LIBNVSHMEM, NVSHMEM_HOME, the PyPI package, or the
+# system's. WAYWISER_WITH_NVSHMEM: it is there, and waywiser_nvshmem_program(TARGET) compiles a program's kernels for its
+# device library and links that.
+waywiser_python_package(nvidia.nvshmem nvshmem_wheel)
+set(nvshmem_hints "$ENV{NVSHMEM_HOME}" "${nvshmem_wheel}")
+if(DEFINED ENV{WAYWISER_LIBNVSHMEM})
+  get_filename_component(nvshmem_named "$ENV{WAYWISER_LIBNVSHMEM}" DIRECTORY)
+  list(PREPEND nvshmem_hints "${nvshmem_named}/..")
+endif()
+find_path(NVSHMEM_INCLUDE nvshmem.h HINTS ${nvshmem_hints} PATH_SUFFIXES include)
+find_file(NVSHMEM_DEVICE libnvshmem_device.a HINTS ${nvshmem_hints} PATH_SUFFIXES lib)
+find_file(NVSHMEM_HOST NAMES libnvshmem_host.so.3 libnvshmem_host.so HINTS ${nvshmem_hints} PATH_SUFFIXES lib)
+set(WAYWISER_WITH_NVSHMEM OFF)
+if(WAYWISER_WITH_CUDA AND NVSHMEM_INCLUDE AND NVSHMEM_DEVICE AND NVSHMEM_HOST)
+  set(WAYWISER_WITH_NVSHMEM ON)
+  add_library(waywiser_nvshmem_host SHARED IMPORTED)
+  set_target_properties(waywiser_nvshmem_host PROPERTIES IMPORTED_LOCATION "${NVSHMEM_HOST}")
+elseif(WAYWISER_WITH_CUDA)
+  message(STATUS "waywiser: no NVSHMEM (nvshmem.h, libnvshmem_device.a, libnvshmem_host.so.3): programs are not compared with it")
+endif()
+
+function(waywiser_nvshmem_program program)
+  target_include_directories(${program} SYSTEM PRIVATE "${NVSHMEM_INCLUDE}")
+  target_link_libraries(${program} PRIVATE "${NVSHMEM_DEVICE}" waywiser_nvshmem_host)
+  set_target_properties(${program} PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+endfunction()
