@@ -45,8 +45,8 @@ class Rows:
             row = json.dumps(_row_as_json(case), indent=1).replace("\n", "\n  ")
             self._write(f"{',' * self._any}\n  {row}")
         elif self._form == CSV:
-            row = _row(case)
-            text = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in row.items()}
+            fields = _row(case)
+            text = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in fields.items()}
             self._write(_csv_line({**text, "label": self._warning}))
         else:
             run = case.run
