@@ -42,8 +42,8 @@ class Rows:
     def add(self, case: Case) -> None:
         """Writes one case."""
         if self._form == JSON:
-            row = json.dumps(_row_as_json(case), indent=1).replace("\n", "\n  ")
-            self._write(f"{',' * self._any}\n  {row}")
+            lines = json.dumps(_row_as_json(case), indent=1).replace("\n", "\n  ")
+            self._write(f"{',' * self._any}\n  {lines}")
         elif self._form == CSV:
             fields = _row(case)
             text = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in fields.items()}
