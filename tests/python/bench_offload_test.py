@@ -56,7 +56,7 @@ def test_json_is_whole_with_any_number_of_rows() -> None:
         rows.end()
         told = json.loads("".join(written))
         assert [row["times"] for row in told["rows"]] == list(range(count))
-        assert (told["schema"], told["version"], told["left_out"]) == ("waywiser.bench", 1, {})
+        assert (told["schema"], told["version"], told["left_out"]) == ("waywiser.offload", 1, {})
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

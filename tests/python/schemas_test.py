@@ -21,7 +21,12 @@ from waywiser.apply.carried import CountedBenchmark
 from waywiser.apply.evidence import evidence_json
 from waywiser.apply.prove import prove
 from waywiser.apply.watch import Watched
+from waywiser.bench import coalescing
+from waywiser.bench import offload as bench_offload
+from waywiser.bench.offload_rows import Rows
+from waywiser.bench.outcome import JSON
 from waywiser.monitor.counters import Sample
+from waywiser.offload.client import POINTS
 from waywiser.results import MACHINES
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -86,6 +91,23 @@ def remote_roads() -> Json:
     return {"schema": "waywiser.remote_roads", "version": 1, "servers": [server]}
 
 
+def offload() -> Json:
+    written: list[str] = []
+    rows = Rows(JSON, "virtual_gpu", "virtual GPUs", ["staged"], written.append)
+    spans = tuple((float(i), i + 1.0) for i in range(len(POINTS) - 1))
+    run = bench_offload.Run((10.0, 9.0, 8.0, 4.0, 3.0, 2.0, 20.0), 50.0, spans, 1e-6)
+    rows.add(bench_offload.Case("staged", 1000, 2, run, 3))
+    rows.end()
+    value: Json = json.loads("".join(written))
+    return value
+
+
+def coalesced() -> Json:
+    point = coalescing.Point("host to host", 4096, 8, -12.5, -14.0, -11.0, 2e-5, 3e-5, 40)
+    value: Json = json.loads(coalescing.as_json([point], "virtual_gpu", "virtual GPUs", {"a": "b"}))
+    return value
+
+
 MADE: dict[str, Callable[[], Json]] = {
     "topology": made_up.topology,
     "profile": made_up.profile,
@@ -98,6 +120,8 @@ MADE: dict[str, Callable[[], Json]] = {
     "halo_answers": halo_answers,
     "remote_roads": remote_roads,
     "watch": watched,
+    "offload": offload,
+    "coalescing": coalesced,
     "root": lambda: {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": None}, "spaces": {"/dev": [2, 1]}},
 }
 

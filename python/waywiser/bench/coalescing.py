@@ -115,7 +115,7 @@ def tables(found: Sequence[Point], label: str) -> list[str]:
 
 def as_json(found: Sequence[Point], backend: str, warning: str, left_out: dict[str, str]) -> str:
     """All points with times, as a document."""
-    value: dict[str, Any] = {"schema": "waywiser.bench", "version": 1, "backend": backend}
+    value: dict[str, Any] = {"schema": "waywiser.coalescing", "version": 1, "backend": backend}
     if warning:
         value |= {"simulated": True, "warning": warning}
     rows = [

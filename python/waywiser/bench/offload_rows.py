@@ -73,7 +73,7 @@ def _time(seconds: float) -> str:
 
 
 def _head_as_json(backend: str, warning: str) -> str:
-    head: dict[str, Any] = {"schema": "waywiser.bench", "version": 1, "backend": backend}
+    head: dict[str, Any] = {"schema": "waywiser.offload", "version": 1, "backend": backend}
     if warning:
         head |= {"simulated": True, "warning": warning}
     return json.dumps({**head, "left_out": {}}, indent=1).removesuffix("\n}") + ",\n "
