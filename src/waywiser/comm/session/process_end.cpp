@@ -34,6 +34,7 @@ struct Ending {
   std::map<BeforeProcessEnd*, ::pid_t> before;
   KeptBy<Shared> shared;
   KeptBy<std::unique_ptr<Session>> sessions;
+  ::pid_t registered_in = 0, before_openssl_in = 0;  // processes in which end_process() is an exit handler
 };
 
 // Never destroyed: exit handlers run after the destructors of static objects.
@@ -57,6 +58,11 @@ void keep(KeptBy<Kept>& all, Kept one) {
   static_cast<void>(::on_exit(end_process, nullptr));  // runs before handlers registered earlier: CUDA must be alive
   const std::lock_guard lock(ending().mutex);
   all.emplace_back(std::move(one), ::getpid());
+}
+
+// Handlers run in reverse order. A forked process registers it again: before what it has registered itself meanwhile.
+void register_in(::pid_t& process) {
+  if (std::exchange(process, ::getpid()) != ::getpid()) ::on_exit(end_process, nullptr);
 }
 
 // Takes the entries that belong to this process.
@@ -93,13 +99,9 @@ BeforeProcessEnd::~BeforeProcessEnd() {
 // OpenSSL's own end is an exit handler too, registered on its first use: the threads that use it must have ended
 // before.
 void watch_process_end(Session& session, bool sealed) {
-  static const int registered = ::on_exit(end_process, nullptr);
-  static_cast<void>(registered);
-  if (sealed) {
-    static const int before_openssl = ::on_exit(end_process, nullptr);
-    static_cast<void>(before_openssl);
-  }
   const std::lock_guard lock(ending().mutex);
+  register_in(ending().registered_in);
+  if (sealed) register_in(ending().before_openssl_in);
   ending().alive[&session] = ::getpid();
 }
 
