@@ -30,6 +30,11 @@ class StreamGate {
   std::uint64_t reached() const noexcept;
   // The error of a failed wait, if any. `stopped`: why stop() was called. Callable from any thread.
   std::optional<Error> failure(const std::string& stopped) const;
+  // What the host carries out for streams begins in the order in which it was made: whoever asks first whether its
+  // place is reached may have come later. The session's lock guards these.
+  std::uint64_t take_turn() noexcept { return turns_++; }
+  bool has_turn(std::uint64_t turn) const noexcept { return turn == begun_; }
+  void pass_turn() noexcept { ++begun_; }
   // Ends all waits for good: they trap.
   void stop() noexcept;
 
@@ -44,6 +49,7 @@ class StreamGate {
   const int rank_;
   const Memory memory_;
   std::uint64_t last_ = 0;
+  std::uint64_t turns_ = 0, begun_ = 0;
   struct Waiting {
     std::string what;
     Seconds deadline = 0;

@@ -18,12 +18,14 @@ ProxyOperation::ProxyOperation(Session& session, const Call& call, std::shared_p
       gate_(std::move(gate)),
       begins_(begins),
       ends_(ends),
+      turn_(gate_->take_turn()),
       parts_(std::move(parts)),
       opened_(ends == 0) {}
 
 bool ProxyOperation::advance() {
   if (since_ == 0) {
-    if (gate_->reached() < begins_) return false;
+    if (!gate_->has_turn(turn_) || gate_->reached() < begins_) return false;
+    gate_->pass_turn();
     since_ = now_seconds();
     tell_at_ = since_ + unusual_wait;
   }
