@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/base/random_cases.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/halo/rank_fields.hpp"
+#include "waywiser/base/error.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 
 // Domains by chance, cut up over 1 to 8 ranks that exchange for real: equal to the undivided domain to the last bit.
@@ -31,7 +34,12 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
     const bool of_gpus =
         variant == HaloVariant::strided || variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
     if ((is_direct(variant) && !direct) || (of_gpus && !on_gpu)) continue;
-    exchange.use(variant);
+    try {
+      exchange.use(variant);
+    } catch (const Error& error) {  // it copies a limited number of blocks; then the exchange stays as it was
+      const bool limited = variant == HaloVariant::batched && error.kind() == ErrorKind::unavailable;
+      require_that(limited && std::string(error.what()).find(" blocks to copy") != std::string::npos, error.what());
+    }
     require_right();
   }
   const std::span<const HaloVariant> all(mixable), of_hosts = all.first(2), of_kernels = all.last(2);
