@@ -27,7 +27,11 @@ struct FacesTerms {
   int other;
 };
 
-__device__ std::int64_t values(const Rows& rows) { return rows.run * rows.rows; }
+__host__ __device__ std::int64_t values(const Rows& rows) { return rows.run * rows.rows; }
+// Of a face in a buffer, which begins at a multiple of 128 bytes.
+std::int64_t packed_values(const NvshmemFace& face) {
+  return (std::max(values(face.give), values(face.take)) + 31) / 32 * 32;
+}
 __device__ std::int64_t begin_of(std::int64_t count, unsigned block) {
   return block == gridDim.x ? count : count / 32 * block / gridDim.x * 32;
 }
@@ -84,8 +88,7 @@ std::string start_nvshmem(Group& group) { return apps::start_nvshmem(group); }
 NvshmemFaces::NvshmemFaces(std::int64_t values, std::vector<NvshmemFace> faces, int other)
     : faces_(std::move(faces)), other_(other) {
   if (faces_.size() > most_faces) throw Error(ErrorKind::unavailable, "more faces than this kernel has");
-  for (const NvshmemFace& face : faces_)
-    packed_ += (std::max(face.give.run * face.give.rows, face.take.run * face.take.rows) + 31) / 32 * 32;
+  for (const NvshmemFace& face : faces_) packed_ += packed_values(face);
   array_ = symmetric<float>(values);
   in_ = symmetric<float>(2 * packed_);
   out_ = symmetric<float>(2 * packed_);
@@ -101,7 +104,7 @@ void NvshmemFaces::once(void* cuda_stream, int blocks) {
   for (std::size_t i = 0; i < faces_.size(); ++i) {
     const NvshmemFace& face = faces_[i];
     all.faces[i] = {face.give, face.there, face.take, packed};
-    packed += (std::max(face.give.run * face.give.rows, face.take.run * face.take.rows) + 31) / 32 * 32;
+    packed += packed_values(face);
   }
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(faces_.size()));
   exchange_faces<<<grid, threads, 0, static_cast<cudaStream_t>(cuda_stream)>>>(all);
