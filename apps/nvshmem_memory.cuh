@@ -35,6 +35,7 @@ class NvshmemCalls {
   }
   __device__ void hear(std::uint64_t* word, std::uint64_t value, int /*from*/) const {
     nvshmem_signal_wait_until(word, NVSHMEM_CMP_GE, value);
+    gpu_.fence();  // what this multiprocessor has cached of the ghosts is of the time before
   }
   __device__ void tell(std::uint64_t* word, int rank) const {
     nvshmem_fence();

@@ -30,7 +30,7 @@ struct LeftSide {
 
 // The same for one cell, counted with ghosts; steady(): where nobody writes meanwhile.
 struct LeftSideOf {
-  static constexpr int rows_at_once = 4, blocks_at_once = 6;
+  static constexpr int rows_at_once = 4, blocks_at_once = 4;
   const double* r;
   double* w;
   Cells cells;
@@ -43,7 +43,7 @@ struct LeftSideOf {
 
 // All updates of one cell.
 struct UpdateOf {
-  static constexpr int blocks_at_once = 6;
+  static constexpr int blocks_at_once = 4;
   double *x, *r, *p, *q;
   const double* w;
   double alpha, beta;

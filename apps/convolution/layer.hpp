@@ -85,7 +85,7 @@ struct Convolve {
 
 // Pixels by their place: what they hold, and what comes of them. Arrays have (planes + 2) planes, as FusedField counts.
 struct FillPixel {
-  static constexpr int blocks_at_once = 6;
+  static constexpr int blocks_at_once = 3;
   Pixels pixels;
   KnownPixels known;
   std::int64_t first_row, first_column;
@@ -97,7 +97,7 @@ struct FillPixel {
   APPS_CALLABLE void steady(const std::int64_t (&place)[3], std::int64_t at) const { (*this)(place, at); }
 };
 struct ConvolvePixel {
-  static constexpr int blocks_at_once = 5;
+  static constexpr int blocks_at_once = 3;
   Convolve loop;
 
   APPS_CALLABLE void operator()(const std::int64_t (&place)[3], std::int64_t /*at*/) const {

@@ -19,7 +19,7 @@ namespace apps {
 // One cell's new value: the mean of its four neighbours.
 template <typename T>
 struct Relax {
-  static constexpr int rows_at_once = 4, blocks_at_once = 6;
+  static constexpr int rows_at_once = 4, blocks_at_once = 4;
   const T* from;  // at the first of the cells that are computed
   T* to;
   std::int64_t width;

@@ -220,7 +220,7 @@ int main(int count, char** words) {
                                          {"way", "all", "all, one_sided, all_to_all, nccl; none: nothing is exchanged"},
                                          {"blocks", "0", "that give rows back, twice as many that give them; 0: 64"},
                                          {"rounds", "5", "how often each way is timed, in turn with the others"},
-                                         {"steps", "10", "steps of each round"},
+                                         {"steps", "50", "steps of each round"},
                                          {"threads", "1", "threads of each rank, on hosts"},
                                          {"format", "table", "table, or json: one line, for programs"}});
   return run_program(count, words, options,

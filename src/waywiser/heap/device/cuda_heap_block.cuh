@@ -44,10 +44,6 @@ class CudaHeapBlock : public block::CudaBlock {
     return first;
   }
 
-  // The lanes of this warp that are at this place together, and whether `here` is true for all of them.
-  __device__ unsigned lanes_here() const { return __activemask(); }
-  __device__ bool all_of(unsigned lanes, bool here) const { return __all_sync(lanes, here); }
-
   __device__ void give(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
     copy(index_in(scope), count_of(scope), to, from, bytes);
   }

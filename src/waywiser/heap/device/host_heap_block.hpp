@@ -58,10 +58,6 @@ class HostHeapBlock : public block::HostBlock {
     return value;
   }
 
-  // The lanes of a warp that are at one place together, and whether `here` is true for all of them.
-  unsigned lanes_here() const { return 1; }
-  bool all_of(unsigned, bool here) const { return here; }
-
   // Copies by all threads of a scope: into the memory of a rank, out of it, and out of it at any time before quiet().
   void give(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
   void take(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }

@@ -28,7 +28,7 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
         move<scope>(terms().ring->piece(ticket), request.element, source + sent * source_apart, source_apart, request);
       };
       if constexpr (scope == Scope::thread) {
-        post_alone(request, fill);
+        carry(request, fill, [](std::uint64_t) {});
       } else {
         const std::uint64_t ticket = take_ticket<scope>(request);
         fill(ticket);
@@ -56,27 +56,30 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
     request.answered = 1;
     for (std::uint64_t taken = 0; taken < all; taken += request.count) {
       request.count = all - taken < at_once ? all - taken : at_once;
-      std::uint64_t ticket = 0;
-      gpu().join(scope);
-      if (gpu().index_in(scope) == 0) {
-        ticket = post_alone(request, [](std::uint64_t) {});
-        wait_for_answer(ticket, request);
+      const auto use_piece = [&](std::uint64_t ticket) { use(terms().ring->piece(ticket), taken, request); };
+      if constexpr (scope == Scope::thread) {
+        carry(request, [](std::uint64_t) {}, use_piece);
+      } else {
+        const std::uint64_t ticket = take_ticket<scope>(request);
+        if (gpu().index_in(scope) == 0) {
+          post(ticket, request);
+          wait_for_answer(ticket, request);
+        }
+        gpu().join(scope);
+        use_piece(ticket);
+        gpu().join(scope);
+        if (gpu().index_in(scope) == 0) give_back(ticket);
       }
-      ticket = gpu().of_first(scope, ticket);
-      use(terms().ring->piece(ticket), taken, request);
-      gpu().join(scope);
-      if (gpu().index_in(scope) == 0) give_back(ticket);
       request.offset += request.count * request.apart;
     }
     gpu().join(scope);
   }
   // An operation on a word, by one thread. Returns the word before it if it is to be answered.
   WAYWISER_DEVICE std::uint64_t on_word(const ProxyRequest& request) const {
-    const std::uint64_t ticket = post_alone(request, [](std::uint64_t) {});
-    if (request.answered == 0) return 0;
-    wait_for_answer(ticket, request);
-    const std::uint64_t result = gpu().read(&terms().ring->slot(ticket).result);
-    give_back(ticket);
+    std::uint64_t result = 0;
+    carry(
+        request, [](std::uint64_t) {},
+        [&](std::uint64_t ticket) { result = gpu().read(&terms().ring->slot(ticket).result); });
     return result;
   }
   // Until all that this rank's kernels have asked for before is complete.
@@ -107,26 +110,30 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
     }
     return gpu().of_first(scope, ticket);
   }
-  // By one thread: takes a ticket and posts the request, after fill(ticket), when its slot is free. Lanes of a warp
-  // that are here together go on together. If each went on alone, one that has its slot could be kept, until the others
-  // have theirs, before it has posted; and these slots come free only after its request.
-  template <typename Fill>
-  WAYWISER_DEVICE std::uint64_t post_alone(const ProxyRequest& request, Fill fill) const {
-    const auto lanes = gpu().lanes_here();
+  // One access by one thread, in one wait: fill(ticket) when its slot is free, take(ticket) when it has been answered.
+  // Lanes of a warp that wait may go on together only, when the last one can. So none may have a slot, which others
+  // wait for, and need to go on to give it back.
+  template <typename Fill, typename Take>
+  WAYWISER_DEVICE void carry(const ProxyRequest& request, Fill fill, Take take) const {
     const std::uint64_t ticket = gpu().fetch_add(terms().tickets, std::uint64_t{1});
-    const std::uint64_t* free_for = &terms().ring->slot(ticket).free_for;
-    bool posted = false;
+    const ProxySlot& slot = terms().ring->slot(ticket);
+    bool posted = false, ended = false;
     this->wait(
         [&] {
-          if (!posted && gpu().acquire(free_for) == ticket) {
+          if (!posted && gpu().acquire(&slot.free_for) == ticket) {
             fill(ticket);
             post(ticket, request);
             posted = true;
+            ended = request.answered == 0;
           }
-          return gpu().all_of(lanes, posted);
+          if (posted && !ended && gpu().acquire(&slot.done) == ticket + 1) {
+            take(ticket);
+            give_back(ticket);
+            ended = true;
+          }
+          return ended;
         },
         [&] { stop_late(request); });
-    return ticket;
   }
   WAYWISER_DEVICE void post(std::uint64_t ticket, const ProxyRequest& request) const {
     ProxySlot& slot = terms().ring->slot(ticket);
