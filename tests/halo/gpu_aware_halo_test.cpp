@@ -65,7 +65,7 @@ TEST(GpuAwareHalo, TheRoadOfThePlanCarriesGpuMemoryBetweenMachines) {
   }
 }
 
-TEST(GpuAwareHalo, UcxReadsCudaGpusWhereThePlanSaysSo) {
+TEST(GpuAwareHaloOnCudaGpus, UcxReadsThemWhereThePlanSaysSo) {
   if (cuda_devices_here() == 0) GTEST_SKIP() << "needs a CUDA GPU";
   TestRanks ranks(2);
   ranks.machines_apart = true;

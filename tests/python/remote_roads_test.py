@@ -102,12 +102,12 @@ def test_a_program_uses_what_was_measured(server: Server, tmp_path: Path, monkey
         arrays = [gpu.array(small), gpu.array(large)]
         for array, values in zip(arrays, (small, large), strict=True):
             np.testing.assert_array_equal(array.get(), values)
-        assert asked == ["pinned", "pageable"]  # it begins with direct
+        assert asked == ["direct", "pinned", "pageable"]
         np.testing.assert_array_equal(gpu.run("add", *[arrays[0]] * 2).get(), 2 * small)
         gpu.use_road("pipelined")
         assert {gpu.road(direction, 10) for direction in DIRECTIONS} == {"pipelined"}
     with ww.remote(server.address, key=server.key, gpu=1) as gpu:
-        assert gpu.road("input", 1 << 20) == "direct"
+        assert gpu.road("input", 1 << 20) == "pipelined"
 
 
 class Listening:

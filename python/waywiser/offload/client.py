@@ -39,7 +39,7 @@ class RemoteGpu:
     def __init__(self, core: _core.RemoteGpu, roads: Roads | None = None) -> None:
         self._core = core
         self._roads = roads
-        self._road: DataRoad = "direct"
+        self._road: DataRoad = "pipelined"  # as the server begins
         self.name = core.name
         self.memory = core.limit
         self._freed: list[int] = []

@@ -15,6 +15,8 @@ enum class DataRoad : std::uint8_t {
 };
 inline constexpr std::array<DataRoad, 4> data_roads = {DataRoad::direct, DataRoad::pageable, DataRoad::pinned,
                                                        DataRoad::pipelined};
+// Until the client names another one.
+inline constexpr DataRoad first_data_road = DataRoad::pipelined;
 
 [[gnu::visibility("default")]] std::string_view name(DataRoad road) noexcept;
 // Throws invalid_input.

@@ -69,7 +69,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
   // started without --data-plain, and what synchronize() throws. `interrupted`: as RemoteGpuOptions has it.
   void use_plain_data(const std::function<bool()>& interrupted = {});
 
-  // How the server moves the bytes of arrays from now on, in both directions. At first direct.
+  // How the server moves the bytes of arrays from now on, in both directions. At first pipelined.
   void use_road(DataRoad road);
 
   // A new array of zeros, and one with the bytes of host memory, which may be changed again on return. Throws

@@ -132,7 +132,7 @@ class RemoteWorker {
   const Seconds since_ = now_seconds();
   std::optional<RemoteFailure> failure_;
   RemoteInterval input_, output_;
-  DataRoad road_ = DataRoad::direct;
+  DataRoad road_ = first_data_road;
   ArrayStaging staging_;
 };
 
