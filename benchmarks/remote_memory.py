@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Bytes up to a GPU and back, on a machine with one: from pinned and pageable memory of a client of `waywiser serve` on
-this machine, which does not use CUDA, beside the CUDA driver's copies from page-locked memory in a process of its own.
+this machine, which does not use CUDA, beside the CUDA driver's copies from page-locked memory in a process of its own,
+and beside copies of the host from one ordinary array to another.
 
 remote_memory.py [--nbytes 268435456] [--repeats 20]    # JSON: GB/s of the fastest and the median turn; of
                                                        # an addition in pieces and of zeros the seconds
@@ -96,6 +97,15 @@ def remote_copies(gpu: ww.RemoteGpu, way: str, nbytes: int, repeats: int) -> dic
     return {"pinned_by": gpu.pinned_by(here), "up": rates(up, nbytes), "down": rates(down, nbytes)}
 
 
+def memcpy(nbytes: int, repeats: int) -> dict[str, float]:
+    """From one ordinary array to another: what any transfer between two processes takes at least once."""
+    here, there = np.arange(nbytes, dtype=np.uint8), np.zeros(nbytes, np.uint8)
+    found = rates([timed(lambda: np.copyto(there, here)) for _ in range(repeats)], nbytes)
+    if not (there == here).all():
+        raise RuntimeError("other bytes were copied")
+    return found
+
+
 def streaming_add(gpu: ww.RemoteGpu, nbytes: int, repeats: int) -> dict[str, float]:
     """Seconds of an addition of two pinned arrays that stream through the GPU, and of its three copies alone."""
     count = nbytes // 4
@@ -152,6 +162,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (address, key):
         for _ in range(3):
             turn: dict[str, Any] = {"local": measured_apart(asked.nbytes, asked.repeats)}
+            turn["memcpy"] = memcpy(asked.nbytes, asked.repeats)
             with ww.remote(address, key=key, road="pipelined") as gpu:
                 for way in WAYS:
                     turn[way] = remote_copies(gpu, way, asked.nbytes, asked.repeats)
@@ -164,7 +175,13 @@ def main() -> None:
         for way in WAYS
         for direction in ("up", "down")
     }
-    print(json.dumps({"nbytes": asked.nbytes, "turns": turns, "of_the_local_pinned_rate": shares}, indent=2))
+    copied = statistics.median(turn["memcpy"]["median"] for turn in turns)
+    of_memcpy = {
+        direction: statistics.median(turn["pageable"][direction]["median"] for turn in turns) / copied
+        for direction in ("up", "down")
+    }
+    told = {"nbytes": asked.nbytes, "turns": turns, "of_the_local_pinned_rate": shares, "pageable_of_memcpy": of_memcpy}
+    print(json.dumps(told, indent=2))
 
 
 if __name__ == "__main__":
