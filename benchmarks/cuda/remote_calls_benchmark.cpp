@@ -36,7 +36,8 @@ class LocalGpu {
   LocalGpu() {
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
     const std::vector<float> ones(numbers, 1), zeros(numbers, 0);
-    for (float** each : {&x_, &y_}) check_cuda(cudaMalloc(each, numbers * sizeof(float)), "memory");
+    for (float** each : {&x_, &y_})
+      check_cuda(cudaMalloc(reinterpret_cast<void**>(each), numbers * sizeof(float)), "memory");
     check_cuda(cudaMemcpy(x_, ones.data(), numbers * sizeof(float), cudaMemcpyHostToDevice), "a copy");
     check_cuda(cudaMemcpy(y_, zeros.data(), numbers * sizeof(float), cudaMemcpyHostToDevice), "a copy");
   }
