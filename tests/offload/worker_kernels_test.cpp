@@ -75,7 +75,6 @@ TEST_F(WorkerKernelsTest, AKernelGetsAddressesAndNumbers) {
   EXPECT_EQ(arguments[0], arguments[1]);
   EXPECT_NE(arguments[0].bits, 1u);  // an address
   EXPECT_EQ(arguments[3].bits, 0xfffffff9u);
-  EXPECT_GE(channel.replies.back().times.device.total, 0);
 }
 
 TEST_F(WorkerKernelsTest, TheSameCodeIsCompiledOnce) {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/offload/memory_channel.hpp"
+#include "waywiser/base/units.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 
 namespace waywiser {
@@ -15,6 +16,7 @@ struct Gates {
   std::mutex mutex;
   std::vector<std::string> ran;
   std::atomic<bool> open = false;
+  std::atomic<Seconds> reached = 0;  // when one began
 
   std::vector<std::string> so_far() {
     const std::lock_guard lock(mutex);
@@ -30,6 +32,7 @@ class GateModule final : public KernelModule {
   }
   void launch(Stream& stream, const std::string& kernel, const LaunchShape&, std::span<const KernelArgument>) override {
     stream.call([&gates = gates_, kernel] {
+      gates.reached = now_seconds();
       while (kernel.starts_with("gate") && !gates.open) std::this_thread::yield();
       if (kernel == "fails") throw Error(ErrorKind::device, "it fell over");
       const std::lock_guard lock(gates.mutex);
@@ -144,6 +147,19 @@ TEST_F(WorkerStreamsTest, EventsTellTheTimeBetweenThem) {
   EXPECT_EQ(serve({request(RequestKind::wait, 9), synchronize()}), "wait: event 9 was not recorded");
   EXPECT_EQ(serve({request(RequestKind::free, 8), since(8, 7)}), "event: event 8 was not recorded");
   EXPECT_EQ(serve({request(RequestKind::await, 7)}), "");
+}
+
+// What the GPU's clock says is read while the client goes on: the next answer has it.
+TEST_F(WorkerStreamsTest, FunctionsAreTimedByTheGpuAndToldByTheNextAnswer) {
+  worker->serve(frame_with({launch("a"), launch("gate"), launch("b")}));
+  while (gates.so_far() != Names{"a"} || gates.reached == 0) std::this_thread::yield();
+  constexpr Seconds held = 0.002;
+  for (Seconds last = gates.reached; now_seconds() < last + held; last = gates.reached) std::this_thread::yield();
+  gates.open = true;
+  EXPECT_EQ(serve({synchronize()}), "");
+  EXPECT_EQ(channel.replies.back().times.device.total, 0);
+  EXPECT_EQ(serve({synchronize()}), "");
+  EXPECT_GE(channel.replies.back().times.device.total, held);
 }
 
 TEST_F(WorkerStreamsTest, AnArrayIsReadBehindItsOwnStreamOnly) {

@@ -52,6 +52,7 @@ void GpuWork::use(std::uint64_t stream) {
 }
 
 void GpuWork::wait_for(Lane& waiting, Lane& other) {
+  end_part(waiting);
   if (!other.mark) other.mark = platform_.create_event(gpu_);
   other.stream->record(*other.mark);
   waiting.stream->wait(*other.mark);
@@ -77,15 +78,40 @@ void GpuWork::keep(std::shared_ptr<const void> keeps) {
   current_->kept.push_back(std::move(keeps));
 }
 
-GpuWork::Part& GpuWork::next(std::string_view call, Seconds now, std::shared_ptr<const void> keeps) {
+void GpuWork::enter_part(std::string_view call, Seconds now, std::shared_ptr<const void> keeps) {
   Lane& lane = *current_;
   keep(std::move(keeps));
   if (lane.since == 0) lane.since = now;
-  if (lane.under_way == lane.parts.size())
-    lane.parts.push_back({platform_.create_timed_event(gpu_), platform_.create_timed_event(gpu_), ""});
-  Part& part = lane.parts[lane.under_way++];
-  part.call = call;
-  return part;
+  if (!lane.in_part) {
+    collect(lane);
+    if (lane.under_way == lane.parts.size())
+      lane.parts.push_back({platform_.create_timed_event(gpu_), platform_.create_timed_event(gpu_), {}});
+    Part& part = lane.parts[lane.under_way];
+    part.calls.clear();
+    lane.stream->record(*part.begin);
+    ++lane.under_way;
+    lane.in_part = true;
+  }
+  std::vector<std::string>& calls = lane.parts[lane.under_way - 1].calls;
+  if (std::ranges::find(calls, call) == calls.end()) calls.emplace_back(call);
+}
+
+void GpuWork::end_part(Lane& lane) {
+  if (!std::exchange(lane.in_part, false)) return;
+  lane.stream->record(*lane.parts[lane.under_way - 1].end);
+}
+
+void GpuWork::pause() {
+  for (const auto& lane : lanes_) end_part(*lane);
+}
+
+void GpuWork::collect(Lane& lane) {
+  const std::size_t parts = std::exchange(lane.settled, 0);
+  for (std::size_t i = 0; i < parts; ++i) device_.total += lane.parts[i].end->since(*lane.parts[i].begin);
+}
+
+void GpuWork::collect() {
+  for (const auto& lane : lanes_) collect(*lane);
 }
 
 void GpuWork::add(Seconds begin, Seconds end, Seconds seconds) {
@@ -102,7 +128,8 @@ std::string GpuWork::calls_under_way() const {
   std::vector<std::string_view> calls;
   for (const auto& lane : lanes_)
     for (std::size_t i = 0; i < lane->under_way; ++i)
-      if (std::ranges::find(calls, lane->parts[i].call) == calls.end()) calls.push_back(lane->parts[i].call);
+      for (const std::string& call : lane->parts[i].calls)
+        if (std::ranges::find(calls, call) == calls.end()) calls.push_back(call);
   std::string text;
   for (std::size_t i = 0; i < std::min(calls.size(), most_named); ++i)
     text += (i == 0 ? " (under way: " : ", ") + std::string(calls[i]);
@@ -123,6 +150,7 @@ void GpuWork::settle(Lane& lane) {
   if (lane.over == lane.enqueued) return;
   const std::uint64_t enqueued = lane.enqueued;
   try {
+    end_part(lane);
     told_with_calls([&] { lane.stream->synchronize(Deadline::in(patience_)); });
   } catch (...) {
     lane.over = enqueued;  // nobody waits for it again; it keeps its memory
@@ -134,8 +162,7 @@ void GpuWork::settle(Lane& lane) {
   if (&lane == &first())
     for (const auto& other : lanes_) other->knows = enqueued;
   lane.kept.clear();
-  const std::size_t parts = std::exchange(lane.under_way, 0);
-  for (std::size_t i = 0; i < parts; ++i) device_.total += lane.parts[i].end->since(*lane.parts[i].begin);
+  if (lane.under_way != 0) lane.settled = std::exchange(lane.under_way, 0);
   if (const Seconds since = std::exchange(lane.since, 0); since != 0) compute_.add(since, now_seconds());
 }
 
@@ -162,6 +189,7 @@ void GpuWork::record(std::uint64_t event) {
 
 void GpuWork::wait(std::uint64_t event) {
   const Event& other = find(event);
+  end_part(*current_);
   enter();
   current_->stream->wait(other);
 }

@@ -26,23 +26,19 @@ class GpuWork {
   // What follows is in this stream, which is made if it is new. Throws invalid_input for too many; then it is in
   // stream 0.
   void use(std::uint64_t stream);
-  // Enqueues one function in the stream, which keeps `keeps` until it is over. `call`: its name, for errors.
+  // Enqueues one function in the stream, which keeps `keeps` until it is over. `call`: its name, for errors. Functions
+  // with nothing between them in their stream are timed together, as one part, until pause().
   template <typename Enqueue>
   void begin(std::string_view call, Seconds now, std::shared_ptr<const void> keeps, Enqueue enqueue) {
-    Part& part = next(call, now, std::move(keeps));
-    Stream& stream = *current_->stream;
-    stream.record(*part.begin);
-    try {
-      enqueue(stream);
-    } catch (...) {
-      stream.record(*part.end);  // both events are asked for the time between them
-      throw;
-    }
-    stream.record(*part.end);
+    enter_part(call, now, std::move(keeps));
+    enqueue(*current_->stream);
   }
+  // Nothing else is known to come at once.
+  void pause();
   // Enqueues a copy in the stream, which has no time of its own.
   template <typename Enqueue>
   void carry(std::shared_ptr<const void> keeps, Enqueue enqueue) {
+    end_part(*current_);
     keep(std::move(keeps));
     enqueue(*current_->stream);
   }
@@ -53,6 +49,8 @@ class GpuWork {
   // Throws timeout or device.
   void settle();
   void settle_all();
+  // Adds the times of what has been settled to device(). Throws device.
+  void collect();
 
   // Events. Throw invalid_input for one that was not recorded, and for too many.
   void record(std::uint64_t event);
@@ -69,13 +67,15 @@ class GpuWork {
  private:
   struct Part {
     std::unique_ptr<Event> begin, end;
-    std::string call;
+    std::vector<std::string> calls;  // their names
   };
   struct Lane {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> mark;  // for other streams to wait for
     std::vector<Part> parts;      // the first `under_way` of them; the rest is used again
     std::size_t under_way = 0;
+    std::size_t settled = 0;  // parts, the first ones, whose times have not been collected; then none is under way
+    bool in_part = false;     // the last part has no end yet
     std::vector<std::shared_ptr<const void>> kept;
     Seconds since = 0;  // the first function after the last settle(); 0: none
     // How often something was enqueued, how much of it is over, how much of it stream 0 waits for, and for how much of
@@ -88,7 +88,9 @@ class GpuWork {
   void enter();  // the current lane waits for what it is ordered behind
   void wait_for(Lane& waiting, Lane& other);
   void keep(std::shared_ptr<const void> keeps);
-  Part& next(std::string_view call, Seconds now, std::shared_ptr<const void> keeps);
+  void enter_part(std::string_view call, Seconds now, std::shared_ptr<const void> keeps);
+  static void end_part(Lane& lane);
+  void collect(Lane& lane);
   void settle(Lane& lane);
   std::string calls_under_way() const;
   // Adds the calls under way to an error.

@@ -51,6 +51,7 @@ bool RemoteWorker::serve(std::span<const std::byte> frame) {
     check_limits();
     carry_out(*request);
   }
+  attempt("events", [this] { work_.pause(); });
   return true;
 }
 
@@ -264,6 +265,7 @@ void RemoteWorker::reply(RemoteReply told) {
   channel_.reply(frame_of(told));
   if (!details.empty())
     channel_.send_text({reinterpret_cast<const std::byte*>(details.data()), details.size(), host(0)});
+  attempt("times", [this] { work_.collect(); });  // while the client goes on
 }
 
 void RemoteWorker::add(std::uint64_t number, HeldArray array) {

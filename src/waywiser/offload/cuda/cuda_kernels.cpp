@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -120,15 +121,17 @@ class CudaModule final : public KernelModule {
   }
 
  private:
-  CUfunction find(const std::string& kernel) const {
+  CUfunction find(const std::string& kernel) {
+    if (const auto found = functions_.find(kernel); found != functions_.end()) return found->second;
     CUfunction function = nullptr;
     if (driver().module_function(&function, module_, kernel.c_str()) != CUDA_SUCCESS)
       throw Error(ErrorKind::invalid_input, "the code has no kernel of this name; a kernel is extern \"C\" __global__");
-    return function;
+    return functions_.emplace(kernel, function).first->second;
   }
 
   const int device_;
   CUmodule module_ = nullptr;
+  std::map<std::string, CUfunction> functions_;  // that were asked for
 };
 
 class CudaKernelMaker final : public KernelMaker {
