@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Calls of kernels on a GPU of `waywiser serve` on this machine, by a client that does not use CUDA, beside the same
-calls of a program with a GPU of its own; by shared memory, and by TCP as from another machine, encrypted.
+calls of a program with a GPU of its own; by shared memory, and by TCP over the loopback device.
 
 remote_calls.py PROGRAM     # remote_calls_benchmark, as it was built; JSON
 
@@ -38,14 +38,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     program = parser.parse_args().program
+    by_tcp = {"WAYWISER_UCX_TLS": "tcp"}
     turns: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (address, key):
-        remote = (address, str(key))
+    with (
+        tempfile.TemporaryDirectory() as one,
+        tempfile.TemporaryDirectory() as other,
+        serving(Path(one)) as near,
+        serving(Path(other), **by_tcp) as far,
+    ):
         turns += [
             {
                 "local": told(program),
-                "shared memory": told(program, *remote),
-                "TCP": told(program, *remote, WAYWISER_MACHINE="another"),
+                "shared memory": told(program, *map(str, near)),
+                "TCP": told(program, *map(str, far), **by_tcp),
             }
             for _ in range(TURNS)
         ]

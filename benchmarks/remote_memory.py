@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -67,10 +68,10 @@ def local_copies(nbytes: int, repeats: int) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, Path]]:
+def serving(folder: Path, **settings: str) -> Iterator[tuple[str, Path]]:
     words = ["serve", "--listen", "127.0.0.1:0", "--memory", "8G", "--new-key", "--key", str(folder / "key"), "--json"]
     command = [sys.executable, "-c", "from waywiser.cli import main; main()", *words]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **settings})
     assert server.stdout is not None
     try:
         yield json.loads(server.stdout.readline())["address"], folder / "key"

@@ -215,7 +215,7 @@ void RemoteGpu::close() noexcept { state_->close(); }
 void RemoteGpu::State::close() noexcept {
   if (std::exchange(closed, true)) return;
   try {
-    requests.add(request_for(RequestKind::end, 0));
+    requests.add(bytes_of_request(request_for(RequestKind::end, 0)));
     requests.flush();
     if (plain) plain->close();
     group.close();

@@ -60,8 +60,8 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   Group& arrays() { return plain ? *plain : group; }
   void add(std::string_view call, const RemoteRequest& request) {
     check_open();
-    check_fits(request);
-    told_as(call, [&] { requests.add(request); });
+    const std::vector<std::byte> bytes = fitting_bytes(request);
+    told_as(call, [&] { requests.add(bytes); });
   }
   // And the bytes that follow it, through one of the groups.
   void add(std::string_view call, const RemoteRequest& request, ConstRegion bytes, Group& through) {
@@ -85,7 +85,7 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   RemoteReply answer(std::string_view call, const RemoteRequest& request) {
     check_open();
     told_as(call, [&] {
-      requests.add(request);
+      requests.add(bytes_of_request(request));
       requests.flush();
     });
     return reply_to(call);

@@ -17,8 +17,8 @@ struct RemoteInterval {
 };
 
 // As the server sees them. `compute`: from the first call of a function until the server has found all calls to be
-// over; `device`: the functions themselves, of which only the total is known. Those that come in one frame, one after
-// the other in a stream, are one interval.
+// over; `device`: the functions themselves, of which only the total is known. Those that wait at the server together,
+// one after the other in a stream, are one interval.
 struct ServerTimes {
   RemoteInterval input, compute, device, output;
   Seconds now = 0;  // the server's clock, when it wrote this

@@ -1,6 +1,7 @@
 #include "waywiser/offload/request.hpp"
 
 #include <bit>
+#include <utility>
 
 namespace waywiser {
 namespace {
@@ -65,6 +66,7 @@ void read_launch(WireReader& reader, RemoteRequest& request) {
   request.function = reader.text(longest_function_name);
   request.shape = read_shape(reader);
   const auto arguments = reader.number<std::uint8_t>();
+  request.kernel_arguments.reserve(arguments);
   for (int i = 0; i < arguments; ++i) {
     const auto kind = reader.number<std::uint8_t>();
     if (kind > static_cast<std::uint8_t>(KernelArgument::Kind::float64))
@@ -169,7 +171,7 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
     case RequestKind::since: writer.number(request.earlier); break;
     default: break;
   }
-  return writer.bytes();
+  return std::move(writer).bytes();
 }
 
 RequestReader::RequestReader(std::span<const std::byte> frame)

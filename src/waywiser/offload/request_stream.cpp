@@ -15,7 +15,7 @@ std::string lines_of(std::string text) {
 
 }  // namespace
 
-void check_fits(const RemoteRequest& request) {
+std::vector<std::byte> fitting_bytes(const RemoteRequest& request) {
   if (request.kernel_arguments.size() > most_kernel_arguments)
     throw Error(ErrorKind::invalid_input,
                 "a kernel takes at most " + std::to_string(most_kernel_arguments) + " arguments");
@@ -24,16 +24,17 @@ void check_fits(const RemoteRequest& request) {
       }))
     throw Error(ErrorKind::invalid_input, "names of functions have at most " + std::to_string(longest_function_name) +
                                               " bytes, names of numbers " + std::to_string(longest_number_name));
-  if (const std::size_t size = bytes_of_request(request).size(); size > frame_room)
-    throw Error(ErrorKind::invalid_input, "a call of " + std::to_string(size) + " bytes; at most " +
+  std::vector<std::byte> bytes = bytes_of_request(request);
+  if (bytes.size() > frame_room)
+    throw Error(ErrorKind::invalid_input, "a call of " + std::to_string(bytes.size()) + " bytes; at most " +
                                               std::to_string(frame_room) + ": fewer arrays and numbers");
+  return bytes;
 }
 
-void RequestStream::add(const RemoteRequest& request) {
-  const std::vector<std::byte> bytes = bytes_of_request(request);
-  if (used_ + bytes.size() > frame_room) flush();
-  std::ranges::copy(bytes, frames_[filled_].begin() + 2 + static_cast<std::ptrdiff_t>(used_));
-  used_ += bytes.size();
+void RequestStream::add(std::span<const std::byte> request) {
+  if (used_ + request.size() > frame_room) flush();
+  std::ranges::copy(request, frames_[filled_].begin() + 2 + static_cast<std::ptrdiff_t>(used_));
+  used_ += request.size();
   if (going_.done()) send();
 }
 

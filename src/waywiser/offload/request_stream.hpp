@@ -9,8 +9,8 @@
 
 namespace waywiser {
 
-// Throws invalid_input if the request does not fit in a frame.
-void check_fits(const RemoteRequest& request);
+// As a request travels. Throws invalid_input if it does not fit in a frame.
+std::vector<std::byte> fitting_bytes(const RemoteRequest& request);
 
 // The requests of a client on their way to its worker. A request goes at once if the frame before it has gone; while
 // the server has no room for that one, requests collect in the next frame.
@@ -20,8 +20,8 @@ class RequestStream {
   RequestStream(const RequestStream&) = delete;
   RequestStream& operator=(const RequestStream&) = delete;
 
-  // The request fits. Throws what a group throws, as do the others.
-  void add(const RemoteRequest& request);
+  // The bytes of a request, which fit. Throws what a group throws, as do the others.
+  void add(std::span<const std::byte> request);
   // Returns when all of them have gone.
   void flush();
   RemoteReply receive_reply();

@@ -109,6 +109,7 @@ void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<v
   for (;;) {
     std::array<std::byte, frame_bytes_of_requests> frame{};
     Future coming = group.recv(std::span(frame), client_rank, request_tag, Mode::begin);
+    if (!coming.done()) worker.pause();
     wait_for_frame(coming, teller, worker);
     if (!worker.serve(frame)) break;
     teller.look(worker);

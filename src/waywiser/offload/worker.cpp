@@ -51,8 +51,11 @@ bool RemoteWorker::serve(std::span<const std::byte> frame) {
     check_limits();
     carry_out(*request);
   }
-  attempt("events", [this] { work_.pause(); });
   return true;
+}
+
+void RemoteWorker::pause() {
+  attempt("events", [this] { work_.pause(); });
 }
 
 void RemoteWorker::carry_out(const RemoteRequest& request) {
@@ -190,11 +193,13 @@ void RemoteWorker::take_code(const RemoteRequest& request) {
 void RemoteWorker::launch(const RemoteRequest& request) {
   attempt(request.function, [&] {
     std::vector<KernelArgument> arguments = request.kernel_arguments;
-    auto keeps = std::make_shared<std::vector<HeldArray>>();
+    auto keeps = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+    keeps->reserve(arguments.size());
     for (KernelArgument& argument : arguments) {
       if (argument.kind != KernelArgument::Kind::array) continue;
-      keeps->push_back(find(argument.bits));
-      argument.bits = reinterpret_cast<std::uintptr_t>(keeps->back().memory.data);
+      const HeldArray& array = find(argument.bits);
+      keeps->push_back(array.owner);
+      argument.bits = reinterpret_cast<std::uintptr_t>(array.memory.data);
     }
     ClientKernels& kernels_of_client = kernels();
     work_.begin(request.function, now_seconds(), std::move(keeps), [&](Stream& stream) {

@@ -71,6 +71,8 @@ class RemoteWorker {
   // False: the client has ended. Throws invalid_input for a frame that is none, and what the channel throws; then the
   // stream of requests cannot be followed any further.
   bool serve(std::span<const std::byte> frame);
+  // No other frame is there: what comes later is timed by itself.
+  void pause();
   Bytes used() const noexcept { return used_; }
   std::uint64_t requests() const noexcept { return requests_; }
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace waywiser {
@@ -15,13 +17,15 @@ class WireWriter {
  public:
   template <std::unsigned_integral Number>
   void number(Number value) {
-    for (std::size_t i = 0; i < sizeof value; ++i)
-      bytes_.push_back(static_cast<std::byte>(std::uint64_t{value} >> (8 * i)));
+    std::array<std::byte, sizeof value> bytes;
+    for (std::size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<std::byte>(std::uint64_t{value} >> (8 * i));
+    raw(bytes);
   }
   void raw(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
   void block(std::span<const std::byte> bytes);  // preceded by its length
   void text(std::string_view text);              // preceded by its length
-  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+  const std::vector<std::byte>& bytes() const& noexcept { return bytes_; }
+  std::vector<std::byte> bytes() && noexcept { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;

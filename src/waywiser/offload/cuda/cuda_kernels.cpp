@@ -56,10 +56,10 @@ class CudaModule final : public KernelModule {
               std::span<const KernelArgument> arguments) override {
     const CurrentDevice current(device_);
     const CUfunction function = find(kernel);
-    // Little-endian: the first bytes of the bits are those of a shorter number.
-    std::vector<KernelArgument> values(arguments.begin(), arguments.end());
+    // Little-endian: the first bytes of the bits are those of a shorter number. The driver only reads them.
     std::vector<void*> addresses;
-    for (KernelArgument& value : values) addresses.push_back(&value.bits);
+    addresses.reserve(arguments.size());
+    for (const KernelArgument& each : arguments) addresses.push_back(const_cast<std::uint64_t*>(&each.bits));
     const auto& [grid, block, shared] = shape;
     check_driver(driver().launch_kernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
                                         static_cast<CUstream>(stream.native()), addresses.data(), nullptr),
