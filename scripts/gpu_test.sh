@@ -309,7 +309,9 @@ offload() {
   .venv/bin/python -m pytest -q -rs tests/python/remote_kernels_test.py tests/python/remote_memory_test.py \
     tests/python/shim_test.py || status=1
   .venv/bin/python benchmarks/remote_memory.py >"$work/remote_memory.json" || status=1
-  tail -n 7 "$work/remote_memory.json"
+  tail -n 11 "$work/remote_memory.json"
+  .venv/bin/python benchmarks/remote_calls.py "$build/benchmarks/remote_calls_benchmark" >"$work/remote_calls.json" || status=1
+  tail -n 32 "$work/remote_calls.json"
   driver_program || status=1
   .venv/bin/waywiser bench offload --times 1,100 --budget 90 --json >"$work/offload.json" || status=1
   return $status
@@ -371,6 +373,7 @@ for name in $stages; do
     interop)
       stage setup 240 scripts/setup --offline && stage interop 230 bash -c interop ;;
     offload)
+      [ -x "$build/benchmarks/remote_calls_benchmark" ] || stage offload-build 200 bash -c "build_programs remote_calls_benchmark"
       stage setup 240 scripts/setup --offline && stage offload 400 bash -c offload ;;
     bench)
       stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
