@@ -25,8 +25,8 @@ def remote(
     arrays: "direct" receives into and sends from GPU memory, "pageable" and "pinned" go through memory of the server,
     "pipelined" through two page-locked pieces, of which one is copied while the other one travels. Default: the fastest
     for each size, if `waywiser tune --remote` has measured this GPU into the folder of results (WAYWISER_RESULTS, or
-    waywiser-results), else "pipelined". `data_plain`: the bytes of arrays go to and from another machine unencrypted, by
-    the fastest path of the network, RDMA included; everything else stays encrypted.
+    waywiser-results), else "pipelined". `data_plain`: the bytes of arrays go to and from another machine unencrypted,
+    by the fastest path of the network, RDMA included; everything else stays encrypted.
 
     Raises InputError for a wrong key, address or road, for a file of results that is none, and if the server refuses;
     UnavailableError for `data_plain` if the server was started without --data-plain; TransferError if it cannot be
