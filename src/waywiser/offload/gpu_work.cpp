@@ -102,7 +102,9 @@ void GpuWork::end_part(Lane& lane) {
 }
 
 void GpuWork::pause() {
-  for (const auto& lane : lanes_) end_part(*lane);
+  told_with_calls([this] {
+    for (const auto& lane : lanes_) end_part(*lane);
+  });
 }
 
 void GpuWork::collect(Lane& lane) {
@@ -150,8 +152,10 @@ void GpuWork::settle(Lane& lane) {
   if (lane.over == lane.enqueued) return;
   const std::uint64_t enqueued = lane.enqueued;
   try {
-    end_part(lane);
-    told_with_calls([&] { lane.stream->synchronize(Deadline::in(patience_)); });
+    told_with_calls([&] {
+      end_part(lane);
+      lane.stream->synchronize(Deadline::in(patience_));
+    });
   } catch (...) {
     lane.over = enqueued;  // nobody waits for it again; it keeps its memory
     lane.under_way = 0;
