@@ -135,6 +135,23 @@ def test_on_one_machine_nothing_changes(tmp_path: Path) -> None:
     assert server.close()[0] == 0
 
 
+def test_machines_with_different_names_are_different_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYWISER_MACHINE", "server")
+    server = Server(tmp_path)
+    monkeypatch.delenv("WAYWISER_MACHINE")
+    code = """
+here = gpu.pinned(100000)
+here[:] = range(100000)
+assert (gpu.array(here).get() == here).all()
+print(gpu.pinned_by(here) != "server")
+gpu.close()
+"""
+    for name, apart in (("client", True), ("server", False)):
+        client = start_client(code, server, ("env", f"WAYWISER_MACHINE={name}"))
+        assert client.communicate(timeout=PATIENCE) == (f"{apart}\n", "")
+    assert server.close()[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

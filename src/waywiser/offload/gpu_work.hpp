@@ -70,6 +70,8 @@ class GpuWork {
     std::vector<std::string> calls;  // their names
   };
   struct Lane {
+    Memory flag;  // 8 bytes of host memory: the last `turn` that is over
+    std::uint64_t turn = 0;
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> mark;  // for other streams to wait for
     std::vector<Part> parts;      // the first `under_way` of them; the rest is used again
@@ -91,6 +93,7 @@ class GpuWork {
   void enter_part(std::string_view call, Seconds now, std::shared_ptr<const void> keeps);
   static void end_part(Lane& lane);
   void collect(Lane& lane);
+  void wait_for_end(Lane& lane) const;
   void settle(Lane& lane);
   std::string calls_under_way() const;
   // Adds the calls under way to an error.

@@ -50,6 +50,7 @@ bool wants_progress_thread() {
 
 JoinOptions with_environment(JoinOptions options) {
   if (!options.launch) options.launch = read_launch();
+  if (options.launch->machine.empty()) options.launch->machine = environment("WAYWISER_MACHINE").value_or("");
   if (!options.chooser) options.chooser = plan_of_environment();
   // Without libcrypto the kernel still authenticates ranks of one machine.
   if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
