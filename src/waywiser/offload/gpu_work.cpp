@@ -9,13 +9,17 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t most_under_way = 512, most_streams = 64, most_events = 10'000, most_named = 8;
+constexpr Bytes flag_bytes = 64;  // a line of the cache
 constexpr Seconds short_wait = 200e-6;
 constexpr unsigned turns_between_questions = 64;
 
 }  // namespace
 
 GpuWork::GpuWork(Platform& platform, Place gpu, Seconds patience)
-    : platform_(platform), gpu_(gpu), patience_(patience) {
+    : platform_(platform),
+      gpu_(gpu),
+      patience_(patience),
+      flags_(platform.allocate(platform.nearest_host(gpu.index), (most_streams + 1) * flag_bytes, Allocation::pinned)) {
   lanes_.push_back(open_lane());
   current_ = lanes_.front().get();
 }
@@ -32,8 +36,8 @@ GpuWork::~GpuWork() {
 std::unique_ptr<GpuWork::Lane> GpuWork::open_lane() const {
   auto lane = std::make_unique<Lane>();
   lane->stream = platform_.open_stream(gpu_);
-  lane->flag = platform_.allocate(platform_.nearest_host(gpu_.index), sizeof(std::uint64_t), Allocation::pinned);
-  store_flag(lane->flag.region().data, 0);
+  lane->flag = flags_.region().slice(lanes_.size() * flag_bytes, sizeof(std::uint64_t));
+  store_flag(lane->flag.data, 0);
   return lane;
 }
 
@@ -158,11 +162,10 @@ void GpuWork::told_with_calls(Wait wait) {
 // A flag in host memory, which the GPU writes before it records an event, is seen 2 us before the driver tells that the
 // stream is over. What has failed writes no flag: the stream tells it.
 void GpuWork::wait_for_end(Lane& lane) const {
-  const Region flag = lane.flag.region();
-  lane.stream->write_value(flag, ++lane.turn);
+  lane.stream->write_value(lane.flag, ++lane.turn);
   end_part(lane);
   const Seconds begin = now_seconds();
-  for (unsigned turn = 1; load_flag(flag.data) != lane.turn; ++turn) {
+  for (unsigned turn = 1; load_flag(lane.flag.data) != lane.turn; ++turn) {
     if (turn % turns_between_questions == 0 && lane.stream->done()) return;
     if (now_seconds() > begin + short_wait) return lane.stream->synchronize(Deadline::in(patience_));
   }

@@ -70,9 +70,9 @@ class GpuWork {
     std::vector<std::string> calls;  // their names
   };
   struct Lane {
-    Memory flag;  // 8 bytes of host memory: the last `turn` that is over
-    std::uint64_t turn = 0;
     std::unique_ptr<Stream> stream;
+    Region flag;  // the last `turn` that is over
+    std::uint64_t turn = 0;
     std::unique_ptr<Event> mark;  // for other streams to wait for
     std::vector<Part> parts;      // the first `under_way` of them; the rest is used again
     std::size_t under_way = 0;
@@ -104,6 +104,7 @@ class GpuWork {
   Platform& platform_;
   Place gpu_;
   Seconds patience_;
+  Memory flags_;  // of all streams, in host memory; freed after them
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::map<std::uint64_t, Lane*> numbered_;
   Lane* current_;
