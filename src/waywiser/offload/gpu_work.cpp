@@ -82,15 +82,17 @@ void GpuWork::enter() {
   ++current_->enqueued;
 }
 
-void GpuWork::keep(std::shared_ptr<const void> keeps) {
-  if (current_->kept.size() >= most_under_way) settle(*current_);
+void GpuWork::keep(std::span<const Kept> keeps) {
+  Lane& lane = *current_;
+  if (lane.calls >= most_under_way) settle(lane);
   enter();
-  current_->kept.push_back(std::move(keeps));
+  ++lane.calls;
+  lane.kept.insert(lane.kept.end(), keeps.begin(), keeps.end());
 }
 
-void GpuWork::enter_part(std::string_view call, Seconds now, std::shared_ptr<const void> keeps) {
+void GpuWork::enter_part(std::string_view call, Seconds now, std::span<const Kept> keeps) {
   Lane& lane = *current_;
-  keep(std::move(keeps));
+  keep(keeps);
   if (lane.since == 0) lane.since = now;
   if (!lane.in_part) {
     collect(lane);
@@ -186,6 +188,7 @@ void GpuWork::settle(Lane& lane) {
   if (&lane == &first())
     for (const auto& other : lanes_) other->knows = enqueued;
   lane.kept.clear();
+  lane.calls = 0;
   if (lane.under_way != 0) lane.settled = std::exchange(lane.under_way, 0);
   if (const Seconds since = std::exchange(lane.since, 0); since != 0) compute_.add(since, now_seconds());
 }

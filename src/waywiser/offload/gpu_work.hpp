@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ namespace waywiser {
 // that has begun before, and what begins elsewhere later waits for it.
 class GpuWork {
  public:
+  using Kept = std::shared_ptr<const void>;
+
   GpuWork(Platform& platform, Place gpu, Seconds patience);
   GpuWork(const GpuWork&) = delete;
   GpuWork& operator=(const GpuWork&) = delete;
@@ -29,17 +32,17 @@ class GpuWork {
   // Enqueues one function in the stream, which keeps `keeps` until it is over. `call`: its name, for errors. Functions
   // with nothing between them in their stream are timed together, as one part, until pause().
   template <typename Enqueue>
-  void begin(std::string_view call, Seconds now, std::shared_ptr<const void> keeps, Enqueue enqueue) {
-    enter_part(call, now, std::move(keeps));
+  void begin(std::string_view call, Seconds now, std::span<const Kept> keeps, Enqueue enqueue) {
+    enter_part(call, now, keeps);
     enqueue(*current_->stream);
   }
   // Nothing else is known to come at once.
   void pause();
   // Enqueues a copy in the stream, which has no time of its own.
   template <typename Enqueue>
-  void carry(std::shared_ptr<const void> keeps, Enqueue enqueue) {
+  void carry(const Kept& keeps, Enqueue enqueue) {
     end_part(*current_);
-    keep(std::move(keeps));
+    keep({&keeps, 1});
     enqueue(*current_->stream);
   }
   // A call that is over: the function itself took `seconds` of it, outside of the streams.
@@ -78,8 +81,9 @@ class GpuWork {
     std::size_t under_way = 0;
     std::size_t settled = 0;  // parts, the first ones, whose times have not been collected; then none is under way
     bool in_part = false;     // the last part has no end yet
-    std::vector<std::shared_ptr<const void>> kept;
-    Seconds since = 0;  // the first function after the last settle(); 0: none
+    std::vector<Kept> kept;
+    std::size_t calls = 0;  // since the last settle()
+    Seconds since = 0;      // the first function after the last settle(); 0: none
     // How often something was enqueued, how much of it is over, how much of it stream 0 waits for, and for how much of
     // stream 0 it waits.
     std::uint64_t enqueued = 0, over = 0, known = 0, knows = 0;
@@ -89,8 +93,8 @@ class GpuWork {
   Lane& free_lane();
   void enter();  // the current lane waits for what it is ordered behind
   void wait_for(Lane& waiting, Lane& other);
-  void keep(std::shared_ptr<const void> keeps);
-  void enter_part(std::string_view call, Seconds now, std::shared_ptr<const void> keeps);
+  void keep(std::span<const Kept> keeps);
+  void enter_part(std::string_view call, Seconds now, std::span<const Kept> keeps);
   static void end_part(Lane& lane);
   void collect(Lane& lane);
   void wait_for_end(Lane& lane) const;

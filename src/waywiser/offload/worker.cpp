@@ -192,18 +192,18 @@ void RemoteWorker::take_code(const RemoteRequest& request) {
 
 void RemoteWorker::launch(const RemoteRequest& request) {
   attempt(request.function, [&] {
-    std::vector<KernelArgument> arguments = request.kernel_arguments;
-    auto keeps = std::make_shared<std::vector<std::shared_ptr<const void>>>();
-    keeps->reserve(arguments.size());
-    for (KernelArgument& argument : arguments) {
+    kernel_arguments_ = request.kernel_arguments;
+    std::vector<GpuWork::Kept> keeps;
+    keeps.reserve(kernel_arguments_.size());
+    for (KernelArgument& argument : kernel_arguments_) {
       if (argument.kind != KernelArgument::Kind::array) continue;
       const HeldArray& array = find(argument.bits);
-      keeps->push_back(array.owner);
+      keeps.push_back(array.owner);
       argument.bits = reinterpret_cast<std::uintptr_t>(array.memory.data);
     }
     ClientKernels& kernels_of_client = kernels();
-    work_.begin(request.function, now_seconds(), std::move(keeps), [&](Stream& stream) {
-      kernels_of_client.launch(stream, request.array, request.function, request.shape, arguments);
+    work_.begin(request.function, now_seconds(), keeps, [&](Stream& stream) {
+      kernels_of_client.launch(stream, request.array, request.function, request.shape, kernel_arguments_);
     });
   });
 }
@@ -218,9 +218,9 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
   const Seconds begin = now_seconds();
   if (is_builtin(request.function)) {
     HeldArray result = allocate(check_builtin(request, arrays));
-    auto keeps = std::make_shared<std::vector<HeldArray>>(arrays);
-    keeps->push_back(result);
-    work_.begin(request.function, begin, std::move(keeps),
+    std::vector<GpuWork::Kept> keeps{result.owner};
+    for (const HeldArray& each : arrays) keeps.push_back(each.owner);
+    work_.begin(request.function, begin, keeps,
                 [&](Stream& stream) { enqueue_builtin(stream, request, arrays, result.memory); });
     return result;
   }

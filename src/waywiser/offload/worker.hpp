@@ -127,7 +127,8 @@ class RemoteWorker {
   // These outlive the work that uses them.
   std::map<std::uint64_t, HeldArray> arrays_;
   ClientMemory client_memory_;
-  std::optional<ClientKernels> kernels_;  // opened when it is needed
+  std::optional<ClientKernels> kernels_;          // opened when it is needed
+  std::vector<KernelArgument> kernel_arguments_;  // of one call
   GpuWork work_;
   Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use
   std::uint64_t requests_ = 0;

@@ -40,13 +40,12 @@ void RemoteWorker::carry_out_for_driver(const RemoteRequest& request) {
 
 void RemoteWorker::copy(const RemoteRequest& request) {
   attempt("copy", [&] {
-    auto keeps = std::make_shared<std::vector<HeldArray>>();
-    keeps->push_back(find(request.array));
-    keeps->push_back(find(request.memory));
-    const Region into = keeps->front().memory.slice(request.offset, request.bytes);
-    const Region from = keeps->back().memory.slice(request.at, request.bytes);
+    const HeldArray &to = find(request.array), &source = find(request.memory);
+    const Region into = to.memory.slice(request.offset, request.bytes);
+    const Region from = source.memory.slice(request.at, request.bytes);
     if (request.bytes == 0) return;
-    work_.begin("copy", now_seconds(), std::move(keeps), [&](Stream& stream) { stream.copy(into, from); });
+    const std::array<GpuWork::Kept, 2> keeps{to.owner, source.owner};
+    work_.begin("copy", now_seconds(), keeps, [&](Stream& stream) { stream.copy(into, from); });
   });
 }
 
@@ -64,8 +63,8 @@ void RemoteWorker::fill(const RemoteRequest& request) {
         setup_.platform->allocate(setup_.platform->nearest_host(setup_.gpu.index), first, Allocation::pinned));
     for (Bytes at = 0; at < first; at += width) std::memcpy(pattern->region().data + at, &request.at, width);
     const Region source = pattern->region().slice(0, first);
-    auto keeps = std::make_shared<std::pair<HeldArray, std::shared_ptr<Memory>>>(array, pattern);
-    work_.begin("fill", now_seconds(), std::move(keeps), [&](Stream& stream) {
+    const std::array<GpuWork::Kept, 2> keeps{array.owner, pattern};
+    work_.begin("fill", now_seconds(), keeps, [&](Stream& stream) {
       stream.copy(into.slice(0, first), source);
       for (Bytes done = first; done < into.bytes; done *= 2) {
         const Bytes more = std::min(done, into.bytes - done);
@@ -102,7 +101,7 @@ void RemoteWorker::get_part(const RemoteRequest& request) {
 void RemoteWorker::start(const RemoteRequest& request) {
   attempt("kernel", [&] {
     const auto [module, name] = kernels().named(request.array);
-    work_.begin(name, now_seconds(), nullptr, [&, module = module](Stream& stream) {
+    work_.begin(name, now_seconds(), {}, [&, module = module](Stream& stream) {
       module->start(stream, name, request.shape, request.parameters);
     });
   });

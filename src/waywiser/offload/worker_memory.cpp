@@ -47,7 +47,7 @@ void RemoteWorker::begin_put(const RemoteRequest& request) {
     const Region into = array.memory.slice(request.offset, request.bytes);
     const Region from = client_memory_.find(request.memory, request.at, request.bytes);
     if (from.bytes == 0) return;
-    work_.carry(std::make_shared<HeldArray>(array), [&](Stream& stream) { stream.copy(into, from); });
+    work_.carry(array.owner, [&](Stream& stream) { stream.copy(into, from); });
   });
 }
 

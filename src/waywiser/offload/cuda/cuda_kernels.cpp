@@ -57,12 +57,11 @@ class CudaModule final : public KernelModule {
     const CurrentDevice current(device_);
     const CUfunction function = find(kernel);
     // Little-endian: the first bytes of the bits are those of a shorter number. The driver only reads them.
-    std::vector<void*> addresses;
-    addresses.reserve(arguments.size());
-    for (const KernelArgument& each : arguments) addresses.push_back(const_cast<std::uint64_t*>(&each.bits));
+    addresses_.clear();
+    for (const KernelArgument& each : arguments) addresses_.push_back(const_cast<std::uint64_t*>(&each.bits));
     const auto& [grid, block, shared] = shape;
     check_driver(driver().launch_kernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
-                                        static_cast<CUstream>(stream.native()), addresses.data(), nullptr),
+                                        static_cast<CUstream>(stream.native()), addresses_.data(), nullptr),
                  "the kernel was not launched");
   }
 
@@ -132,6 +131,7 @@ class CudaModule final : public KernelModule {
   const int device_;
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction> functions_;  // that were asked for
+  std::vector<void*> addresses_;                 // of arguments, of one call
 };
 
 class CudaKernelMaker final : public KernelMaker {
