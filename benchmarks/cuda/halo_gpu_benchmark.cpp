@@ -475,11 +475,13 @@ class Faces {
         return Region{reinterpret_cast<std::byte*>(nvshmem_->array()), bytes, rank_.place()};
       });
     };
-    for (const int blocks : {8, 32, NvshmemFaces::most_blocks}) {
-      add("nvshmem, " + std::to_string(blocks) + " blocks", prepare,
-          [this, blocks] { nvshmem_->once(rank_.stream().native(), blocks); });
-      ways_.back().fields = nvshmem_fields_ ? &*nvshmem_fields_ : nullptr;
-    }
+    for (const bool asks : {false, true})
+      for (const int blocks : {8, 32, NvshmemFaces::most_blocks}) {
+        if (asks && (!nvshmem_ || !nvshmem_->are_straight())) continue;
+        add("nvshmem, " + std::to_string(blocks) + " blocks" + (asks ? ", asks first" : ""), prepare,
+            [this, blocks, asks] { nvshmem_->once(rank_.stream().native(), blocks, asks); });
+        ways_.back().fields = nvshmem_fields_ ? &*nvshmem_fields_ : nullptr;
+      }
   }
   void release_nvshmem() {
     if (nvshmem_) nvshmem_->release();

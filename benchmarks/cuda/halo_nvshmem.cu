@@ -23,7 +23,8 @@ struct FacesTerms {
   Face faces[most_faces];
   float *array, *in, *out;
   std::int64_t packed;
-  std::uint64_t *signals, *turns;
+  std::uint64_t *signals, *turns, *free;
+  bool asks;
   int other;
 };
 
@@ -63,6 +64,12 @@ __global__ void __launch_bounds__(threads) exchange_faces(const __grid_constant_
   if (!straight) {
     each_value(face.give, [&](int at, int packed) { all.out[buffer + packed] = all.array[at]; });
     __syncthreads();
+  } else if (all.asks) {
+    if (threadIdx.x == 0) {
+      nvshmemx_signal_op(all.free + part, turn, NVSHMEM_SIGNAL_SET, all.other);
+      nvshmem_signal_wait_until(all.free + part, NVSHMEM_CMP_GE, turn);
+    }
+    __syncthreads();
   }
   nvshmemx_putmem_signal_block(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(float),
                                all.signals + part, turn, NVSHMEM_SIGNAL_SET, all.other);
@@ -94,12 +101,18 @@ NvshmemFaces::NvshmemFaces(std::int64_t values, std::vector<NvshmemFace> faces, 
   out_ = symmetric<float>(2 * packed_);
   signals_ = symmetric<std::uint64_t>(most_faces * most_blocks);
   turns_ = symmetric<std::uint64_t>(most_faces * most_blocks);
+  free_ = symmetric<std::uint64_t>(most_faces * most_blocks);
   if (nvshmem_ptr(array_, other_) == nullptr)
     throw Error(ErrorKind::unavailable, "NVSHMEM's stores do not reach the other rank");
 }
 
-void NvshmemFaces::once(void* cuda_stream, int blocks) {
-  FacesTerms all{{}, array_, in_, out_, packed_, signals_, turns_, other_};
+bool NvshmemFaces::are_straight() const {
+  return std::ranges::all_of(faces_,
+                             [](const NvshmemFace& face) { return face.give.rows == 1 && face.there.rows == 1; });
+}
+
+void NvshmemFaces::once(void* cuda_stream, int blocks, bool asks) {
+  FacesTerms all{{}, array_, in_, out_, packed_, signals_, turns_, free_, asks, other_};
   std::int64_t packed = 0;
   for (std::size_t i = 0; i < faces_.size(); ++i) {
     const NvshmemFace& face = faces_[i];
@@ -112,8 +125,8 @@ void NvshmemFaces::once(void* cuda_stream, int blocks) {
 }
 
 void NvshmemFaces::release() {
-  for (void* each : {static_cast<void*>(turns_), static_cast<void*>(signals_), static_cast<void*>(out_),
-                     static_cast<void*>(in_), static_cast<void*>(array_)})
+  for (void* each : {static_cast<void*>(free_), static_cast<void*>(turns_), static_cast<void*>(signals_),
+                     static_cast<void*>(out_), static_cast<void*>(in_), static_cast<void*>(array_)})
     nvshmem_free(each);
 }
 

@@ -19,8 +19,8 @@ std::string start_nvshmem(Group& group);
 
 // Faces of an array of 32-bit values in NVSHMEM's symmetric memory. One kernel does it all: each block packs its part,
 // puts it with a signal, waits for the part that comes, and unpacks. Contiguous faces go from one array straight into
-// the other without packing; nothing asks there whether the receiver still reads its ghosts, as in programs that
-// alternate between two arrays.
+// the other without packing. Either a block asks there first whether the receiver still reads its ghosts, as each
+// exchange of Waywiser does, or nothing asks, as in programs that alternate between two arrays.
 class NvshmemFaces {
  public:
   // Collective: equal sizes at all ranks. Throws unavailable.
@@ -30,8 +30,9 @@ class NvshmemFaces {
 
   static constexpr int most_blocks = 128;  // for each face
   float* array() const { return array_; }
-  // Enqueues one exchange. Ranks meet before one with another number of blocks.
-  void once(void* cuda_stream, int blocks);
+  bool are_straight() const;  // all faces are contiguous
+  // Enqueues one exchange. `asks`: only if faces go straight. Ranks meet before one with another number of blocks.
+  void once(void* cuda_stream, int blocks, bool asks);
   // Collective. Not in the destructor, which may run at one rank alone.
   void release();
 
@@ -40,7 +41,7 @@ class NvshmemFaces {
   int other_;
   std::int64_t packed_ = 0;  // values of one of two buffers
   float *array_ = nullptr, *in_ = nullptr, *out_ = nullptr;
-  std::uint64_t *signals_ = nullptr, *turns_ = nullptr;  // of each block of each face
+  std::uint64_t *signals_ = nullptr, *turns_ = nullptr, *free_ = nullptr;  // of each block of each face
 };
 
 }  // namespace waywiser
