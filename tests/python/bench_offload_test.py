@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import signal
+import socket
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rank_jobs import COMMAND, runtime_folder
-from remote_gpu import Server
+from remote_gpu import PATIENCE, Server
 
 import waywiser as ww
 from waywiser.bench.offload import LOCAL, Case, LocalSide, Run, added, cases, median, remote_road
@@ -76,6 +79,26 @@ def test_each_row_is_printed_as_soon_as_it_is_measured(form: str, sent: signal.S
     assert bench.wait(60) == 130
     if form == "--json":
         assert [row["road"] for row in json.loads(out)["rows"]] == [REMOTE, LOCAL]
+
+
+def test_the_server_of_a_killed_benchmark_ends_too(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from waywiser.bench.own_server import own_server
+with own_server(Path({str(tmp_path)!r}), True, 1 << 20) as (address, key):
+    print(address, flush=True)
+    input()
+"""
+    bench = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert bench.stdout is not None
+    host, port = bench.stdout.readline().strip().split(":")
+    socket.create_connection((host, int(port)), PATIENCE).close()
+    bench.kill()
+    bench.wait(PATIENCE)
+    deadline = time.monotonic() + PATIENCE
+    with pytest.raises(ConnectionRefusedError):
+        while time.monotonic() < deadline:
+            socket.create_connection((host, int(port)), PATIENCE).close()
 
 
 def test_a_wrong_sum_ends_the_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -13,7 +14,15 @@ from pathlib import Path
 
 from waywiser.errors import TransferError
 
-_COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:]))"
+# Its end is asked for when the benchmark ends, for whatever reason.
+_COMMAND = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+if os.getppid() == int(sys.argv[1]):
+    from waywiser.cli import run
+    sys.exit(run(sys.argv[2:]))
+"""
 _STARTING, _ENDING = 60.0, 20.0
 
 
@@ -22,8 +31,9 @@ def own_server(folder: Path, virtual: bool, memory: int) -> Iterator[tuple[str, 
     """Address and key file of a server that ends with the block. `memory`: bytes of a client. Raises TransferError."""
     key = folder / "serve.key"
     words = ["serve", "--listen", "127.0.0.1:0", "--new-key", "--key", str(key), "--memory", str(memory), "--json"]
+    words += ["--virtual", "1"] if virtual else ["--gpu", "0"]
     process = subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, *words, *(["--virtual", "1"] if virtual else ["--gpu", "0"])],
+        [sys.executable, "-c", _COMMAND, str(os.getpid()), *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     try:
