@@ -38,7 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     program = parser.parse_args().program
-    # Processes of one machine have shorter ways for short messages, whatever UCX may use.
+    # Between processes of one machine short messages go by shared memory, whatever UCX may use. Client and server that
+    # shall use TCP therefore have different names of machines.
     by_tcp = {"WAYWISER_UCX_TLS": "tcp,self"}
     turns: list[dict[str, Any]] = []
     with (

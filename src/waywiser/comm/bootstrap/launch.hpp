@@ -21,7 +21,8 @@ struct Launch {
   std::optional<Endpoint> root;
   // Shared by the ranks that meet at `root`; on one machine the kernel authenticates ranks.
   Secret secret = {};
-  // Ranks with different names treat each other as ranks of different machines; empty: the real machine.
+  // Ranks with different names treat each other as ranks of different machines; empty: WAYWISER_MACHINE, or the real
+  // machine.
   std::string machine = {};
 };
 
