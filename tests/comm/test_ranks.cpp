@@ -1,5 +1,6 @@
 #include "tests/comm/test_ranks.hpp"
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,19 +54,40 @@ JoinOptions TestRanks::options(int rank) const {
   return options;
 }
 
+namespace {
+
+// What the expectations of this process that have failed since the first `before` results said.
+std::string failed_expectations(const testing::TestResult* result, int before) {
+  std::string text;
+  for (int i = before; result != nullptr && i < result->total_part_count(); ++i)
+    if (const testing::TestPartResult& part = result->GetTestPartResult(i); part.failed())
+      text += (text.empty() ? "" : "\n") + std::string(part.summary());
+  return text;
+}
+
+}  // namespace
+
 TestRanks::Process TestRanks::start(int rank, const std::function<void(int rank)>& body) const {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw Error(ErrorKind::io, "pipe: " + last_system_error());
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  const testing::TestResult* result = test == nullptr ? nullptr : test->result();
+  const int before = result == nullptr ? 0 : result->total_part_count();
   const pid_t id = ::fork();
   if (id != 0) {
     ::close(ends[1]);
     return {id, ends[0]};
   }
   ::close(ends[0]);
+  std::string text;
   try {
     body(rank);
   } catch (const std::exception& problem) {
-    const std::string text = problem.what();
+    text = problem.what();
+    if (text.empty()) text = "an exception without words";
+  }
+  if (text.empty()) text = failed_expectations(result, before);
+  if (!text.empty()) {
     static_cast<void>(!::write(ends[1], text.data(), text.size()));
     ::_exit(1);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +12,8 @@
 
 namespace waywiser {
 
-// Forks a peer that runs `child` on the other end of a channel; it exits with 0 when `child` returns true.
+// Forks a peer that runs `child` on the other end of a channel; it exits with 0 when `child` returns true and none of
+// its expectations failed.
 class ForkedPeer {
  public:
   explicit ForkedPeer(const std::function<bool(PeerChannel&)>& child) {
@@ -45,7 +47,7 @@ class ForkedPeer {
   static int run(const std::function<bool(PeerChannel&)>& child, Descriptor socket) {
     try {
       PeerChannel channel(std::move(socket));
-      return child(channel) ? 0 : 1;
+      return child(channel) && !testing::Test::HasFailure() ? 0 : 1;
     } catch (const std::exception& problem) {
       std::fprintf(stderr, "forked peer: %s\n", problem.what());
       return 2;
