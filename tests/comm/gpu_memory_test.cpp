@@ -260,6 +260,49 @@ TEST(GpuMemory, WindowsWithoutAPlan) {
   }
 }
 
+// The plan has a kernel that pushes; with `reading` also one that reads.
+std::shared_ptr<const Chooser> plan_of_pushes(bool reading) {
+  const auto kernel = [](const char* direction, const char* blocks) {
+    return Path{"sm_copy", gpu(0), gpu(1), 2, {{"direction", direction}, {"blocks", blocks}, {"handle", "cuda_ipc"}}};
+  };
+  PlanRow row;
+  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
+  row.processes = 2;
+  row.to_bytes = 1 << 30;
+  row.path = kernel("push", "4");
+  if (reading) row.reading = kernel("pull", "8");
+  Plan plan;
+  plan.rows = {row};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+// What is executed was measured, or the rank says that it was not.
+TEST(GpuMemory, CopiesThatThePlanDoesNotServeAreNamed) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  for (const bool reading : {false, true}) {
+    ranks.chooser_of = [&](int) { return plan_of_pushes(reading); };
+    EXPECT_EQ(ranks.in_processes([&](Group& group) {
+      const int other = 1 - group.rank();
+      GpuArray shown(*group.platform(), group.rank(), 5000), mine(*group.platform(), group.rank(), 5000);
+      Window window = group.expose(shown.memory().region());
+      window.put(mine.elements().region, other, 0);
+      EXPECT_EQ(group.why_not_planned(), "");
+      window.get(mine.elements().region, other, 0);
+      const std::string here = text(gpu(group.rank())), there = text(gpu(other));
+      EXPECT_EQ(group.why_not_planned(),
+                reading
+                    ? ""
+                    : there + " to " + here +
+                          ": sm_copy(blocks=16,direction=pull,handle=cuda_ipc), which was not measured for this: the "
+                          "plan has sm_copy(blocks=4,direction=push,handle=cuda_ipc), and no path that " +
+                          here + " runs alone");
+      group.barrier();
+    }),
+              no_problems);
+  }
+}
+
 // Whatever the plan says for the pair, this rank's own GPU carries out a get.
 TEST(GpuMemory, WindowsWhereThePlanHasKernels) {
   TestRanks ranks(2);

@@ -43,6 +43,7 @@ std::vector<Row> gpu_rows() {
       {"gpu0>gpu0", "copy_engine", {}},
       {"gpu0>gpu0", "sm_copy", {{"direction", "push"}, {"blocks", "4"}, {"threads", "64"}}},
       {"gpu0>gpu1", "copy_engine", {}},
+      {"gpu0>gpu1", "copy_engine", {{"direction", "pull"}}},
       {"gpu0>gpu1", "sm_copy", {{"direction", "push"}, {"blocks", "1"}}},
       {"gpu0>gpu1", "sm_copy", {{"direction", "pull"}, {"blocks", "8"}, {"threads", "32"}}},
       {"gpu0>gpu1", "host_staged", {{"variant", "pageable"}}},

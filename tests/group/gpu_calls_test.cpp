@@ -639,31 +639,37 @@ TEST(GroupOnGpus, TheReceiverReadsMessagesOfUpToAMebibyteWhereTheyAre) {
             no_problems);
 }
 
-std::shared_ptr<const Chooser> plan_for_messages(const Path& path) {
+std::shared_ptr<const Chooser> plan_for_messages(const Path& path, const std::optional<Path>& reading = {}) {
   PlanRow row;
   row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
   row.processes = 2;
   row.to_bytes = 1 << 30;
   row.path = path;
+  row.reading = reading;
   Plan plan;
   plan.rows = {row};
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
-TEST(GroupOnGpus, TheReceiverReadsWhereThePlanHasAKernelCopy) {
+TEST(GroupOnGpus, TheReceiverReadsWhereThePlanHasAKernelThatReads) {
   VirtualMachine machine;
   machine.gpus = 2;
   const auto opening = [&](int) { return std::make_shared<Opening>(machine); };
-  const Path kernel{"sm_copy", gpu(0), gpu(1), 2, {{"direction", "push"}, {"blocks", "4"}, {"handle", "cuda_ipc"}}};
+  const auto kernel = [](const char* direction) {
+    return Path{"sm_copy", gpu(0), gpu(1), 2, {{"direction", direction}, {"blocks", "4"}, {"handle", "cuda_ipc"}}};
+  };
   const Path engine{"copy_engine", gpu(0), gpu(1), 2, {{"handle", "cuda_ipc"}}};
-  EXPECT_EQ(
-      on_platforms(
-          2, opening, [](Group& group) { message_without_stream(group, 5000, 16, 0, 1); }, plan_for_messages(kernel)),
-      no_problems);
-  EXPECT_EQ(
-      on_platforms(
-          2, opening, [](Group& group) { message_without_stream(group, 5000, 16, 1, 0); }, plan_for_messages(engine)),
-      no_problems);
+  const auto problems_if = [&](bool receiver_reads, const std::shared_ptr<const Chooser>& plan) {
+    const auto message = [receiver_reads](Group& group) {
+      message_without_stream(group, 5000, 16, receiver_reads ? 0 : 1, receiver_reads ? 1 : 0);
+    };
+    return on_platforms(2, opening, message, plan);
+  };
+  EXPECT_EQ(problems_if(true, plan_for_messages(kernel("push"), kernel("pull"))), no_problems);
+  EXPECT_EQ(problems_if(true, plan_for_messages(kernel("pull"))), no_problems);
+  EXPECT_EQ(problems_if(false, plan_for_messages(kernel("push"))), no_problems);
+  EXPECT_EQ(problems_if(false, plan_for_messages(engine, kernel("pull"))), no_problems);
+  EXPECT_EQ(problems_if(false, plan_for_messages(engine)), no_problems);
 }
 
 // Messages are sent before they are asked for, on a GPU or on a host, and received in another order.

@@ -88,6 +88,7 @@ TEST(Enumerate, TwoProcessesNameTheKindOfHandle) {
   const auto found = families(ring(), gpu(0), gpu(1), 2);
   EXPECT_NE(find(found, "copy_engine(handle=cuda_ipc)"), nullptr);
   EXPECT_NE(find(found, "copy_engine(handle=descriptor)"), nullptr);
+  EXPECT_NE(find(found, "copy_engine(direction=pull,handle=cuda_ipc)"), nullptr);
   EXPECT_NE(find(found, "host_staged(handle=cuda_ipc,variant=whole)"), nullptr);
   EXPECT_NE(find(found, "ucx(transports=cuda_ipc)"), nullptr);
   EXPECT_NE(find(families(ring(), gpu(0), host(0), 2), "copy_engine"), nullptr);

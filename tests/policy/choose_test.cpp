@@ -77,15 +77,43 @@ INSTANTIATE_TEST_SUITE_P(
       return text;
     });
 
+// Two GPUs of two processes: push is fastest, pull next, copy engines last.
+Plan plan_of_directions(const char* fastest, const char* next) {
+  Profile profile = made_up_profile(
+      {{"sm_copy", line(1e-6, 1e11)}, {"sm_copy", line(2e-6, 1e11)}, {"copy_engine", line(9e-6, 1e11)}});
+  profile.classes.front().processes = 2;
+  for (Series& series : profile.series) series.path.processes = 2;
+  profile.series[0].path.parameters = {{"direction", fastest}, {"blocks", "32"}};
+  profile.series[1].path.parameters = {{"direction", next}, {"blocks", "8"}};
+  return plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
+}
+
+TEST(Choose, ARowHasTheBestPathOfEachOwner) {
+  const auto run_by = [](const Plan& plan, int worker) {
+    const auto path = Chooser::path_run_by(plan.rows.front(), gpu(0), gpu(1), gpu(worker));
+    return path ? label(*path) : "none";
+  };
+  const Plan pushes = plan_of_directions("push", "pull");
+  EXPECT_EQ(run_by(pushes, 0), "sm_copy(blocks=32,direction=push)");
+  EXPECT_EQ(run_by(pushes, 1), "sm_copy(blocks=8,direction=pull)");
+  const Plan pulls = plan_of_directions("pull", "push");
+  EXPECT_EQ(run_by(pulls, 0), "sm_copy(blocks=8,direction=push)");
+  EXPECT_EQ(run_by(pulls, 1), "sm_copy(blocks=32,direction=pull)");
+  const Plan only_pulls = plan_of_directions("pull", "pull");
+  EXPECT_EQ(run_by(only_pulls, 0), "copy_engine");
+  EXPECT_EQ(run_by(plan_of_directions("push", "push"), 1), "none");
+}
+
 TEST(Choose, ATwoSidedPathComesWithItsBestOneSidedRival) {
   Profile profile =
       made_up_profile({{"ucx", line(1e-6, 1e11)}, {"sm_copy", line(2e-5, 1e9)}, {"copy_engine", line(1e-5, 1e10)}});
   profile.classes.front().processes = 2;
   for (Series& series : profile.series) series.path.processes = 2;
+  profile.series[1].path.parameters["direction"] = "push";
   const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
   ASSERT_FALSE(plan.rows.empty());
   ASSERT_EQ(plan.rows.front().path.mechanism, "ucx");
-  const auto rival = Chooser::one_sided_path_for(plan.rows.front(), gpu(0), gpu(1));
+  const auto rival = Chooser::path_run_by(plan.rows.front(), gpu(0), gpu(1), gpu(0));
   ASSERT_TRUE(rival);
   EXPECT_EQ(rival->mechanism, "copy_engine");
 }

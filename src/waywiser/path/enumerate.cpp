@@ -134,6 +134,7 @@ class Enumeration {
     sm_copy("push");
     if (local()) return;
     sm_copy("pull");
+    if (base_.processes == 2) add_shared("copy_engine", {{"direction", "pull"}});
     add_shared("host_staged", {{"variant", "pageable"}});
     add_shared("host_staged", {{"variant", "whole"}});
     add_shared("host_staged", {{"variant", "pipelined"}}, {{"chunk", chunks}, {"depth", depths}});

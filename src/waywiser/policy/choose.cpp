@@ -36,12 +36,17 @@ std::size_t runner_up(const std::vector<Cost>& costs, std::size_t choice, double
   return next;
 }
 
-// The fastest path at `bytes` that needs one process only.
-std::optional<Path> best_one_sided(const Candidates& all, double bytes) {
+// Whether the owner of this place runs the path alone; between GPUs its GPU does all of the work.
+bool is_of_owner(const Path& path, Place owner) {
+  return path.source.is_gpu() && path.destination.is_gpu() ? runs_alone_on(path, owner) : !is_two_sided(path);
+}
+
+// The fastest path at `bytes` that `owner` runs alone.
+std::optional<Path> best_of_owner(const Candidates& all, Place owner, double bytes) {
   const Series* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < all.costs.size(); ++i) {
-    if (is_two_sided(all.series[i]->path) || !all.costs[i].known(bytes) || all.costs[i].seconds(bytes) >= least)
+    if (!is_of_owner(all.series[i]->path, owner) || !all.costs[i].known(bytes) || all.costs[i].seconds(bytes) >= least)
       continue;
     best = all.series[i];
     least = all.costs[i].seconds(bytes);
@@ -112,7 +117,10 @@ PlanRow make_row(const PairClass& pair_class, const std::string& rail, Operation
     row.runner_up = all.series[next]->path;
     row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
   }
-  if (is_two_sided(row.path)) row.one_sided = best_one_sided(all, middle);
+  const auto& [source, destination] = row.pairs.front();
+  if (row.processes == 2 && !is_of_owner(row.path, source)) row.one_sided = best_of_owner(all, source, middle);
+  if (row.processes == 2 && source.is_gpu() && !is_of_owner(row.path, destination) && destination.is_gpu())
+    row.reading = best_of_owner(all, destination, middle);
   row.encrypted = best_encrypted(all, middle);
   row.why = reason(all, segment, next, middle);
   if (operation == Operation::loaded) row.why += how_loaded(pair_class, all, *all.series[segment.choice]);

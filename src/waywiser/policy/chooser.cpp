@@ -132,9 +132,13 @@ Path Chooser::path_for(const PlanRow& row, Place source, Place destination) {
   return for_pair(row.path, source, destination);
 }
 
-std::optional<Path> Chooser::one_sided_path_for(const PlanRow& row, Place source, Place destination) {
-  if (!is_two_sided(row.path)) return path_for(row, source, destination);
-  return row.one_sided ? std::optional(for_pair(*row.one_sided, source, destination)) : std::nullopt;
+std::optional<Path> Chooser::path_run_by(const PlanRow& row, Place source, Place destination, Place worker) {
+  for (const std::optional<Path>& measured : {std::optional(row.path), row.one_sided, row.reading, row.runner_up}) {
+    if (!measured) continue;
+    Path path = for_pair(*measured, source, destination);
+    if (runs_alone_on(path, worker)) return path;
+  }
+  return std::nullopt;
 }
 
 }  // namespace waywiser

@@ -21,8 +21,8 @@ class Chooser {
                         std::string_view rail = {}) const noexcept;
   // The path of the row, for this very pair. Allocates.
   static Path path_for(const PlanRow& row, Place source, Place destination);
-  // The same for a path that the owner of the source can run alone; empty if none was measured.
-  static std::optional<Path> one_sided_path_for(const PlanRow& row, Place source, Place destination);
+  // The same for the row's best measured path that one process runs alone on `worker`; empty: the row has none.
+  static std::optional<Path> path_run_by(const PlanRow& row, Place source, Place destination, Place worker);
   // The algorithm of a collective on one machine; nullptr: the plan has no row.
   const CollectiveRow* choose_collective(std::string_view operation, std::string_view memory, int ranks,
                                          Bytes bytes) const noexcept;

@@ -30,6 +30,7 @@ Json to_json(const PlanRow& row) {
              {"path", to_json(row.path)},           {"expected", expected_to_json(row.expected)},
              {"runner_up", runner_up_to_json(row)}, {"why", row.why}};
   if (row.one_sided) value["one_sided"] = to_json(*row.one_sided);
+  if (row.reading) value["reading"] = to_json(*row.reading);
   if (row.encrypted) value["encrypted"] = to_json(*row.encrypted);
   return value;
 }
@@ -103,6 +104,7 @@ PlanRow row_from_json(const Json& value, int found, std::string_view what) {
   read_runner_up(row, require(value, "runner_up", what), what);
   row.why = text_field(value, "why", what);
   if (value.contains("one_sided")) row.one_sided = path_from_json(value.at("one_sided"), what);
+  if (value.contains("reading")) row.reading = path_from_json(value.at("reading"), what);
   if (value.contains("encrypted")) row.encrypted = path_from_json(value.at("encrypted"), what);
   return row;
 }

@@ -28,8 +28,11 @@ struct PlanRow {
   std::vector<std::pair<Bytes, Seconds>> expected;  // the measured points in the range
   std::optional<Path> runner_up;
   double runner_up_ratio = 0;  // its time / the chosen path's, in the middle of the range
-  // If `path` needs both processes: the fastest measured path that the owner of the source runs alone.
+  // Of two processes, if `path` is not one that the owner of the source runs alone, by its GPU if both places are GPUs:
+  // the fastest measured path that is.
   std::optional<Path> one_sided;
+  // The same for the owner of the destination, between GPUs: it reads.
+  std::optional<Path> reading;
   // Between two machines: the fastest measured path that encrypts, for jobs that encrypt.
   std::optional<Path> encrypted;
   std::string why;

@@ -36,6 +36,13 @@ bool is_two_sided(const Path& path) {
   return row != nullptr && row->two_sided && path.processes == 2;
 }
 
+bool runs_alone_on(const Path& path, Place worker) {
+  if (path.mechanism == "split")
+    return std::ranges::all_of(split_ways(path), [&](const Path& way) { return runs_alone_on(way, worker); });
+  const Mechanism* row = find_mechanism(path.mechanism);
+  return row != nullptr && !is_two_sided(path) && row->works_on(path) == worker;
+}
+
 bool encrypts(const Path& path) {
   const Mechanism* row = find_mechanism(path.mechanism);
   return row != nullptr && row->encrypts;

@@ -75,6 +75,8 @@ const Mechanism* find_mechanism(std::string_view name);
 
 // Whether both processes take part in each put of this path. False for an unknown mechanism.
 bool is_two_sided(const Path& path);
+// Whether one process runs each put of this path alone, all of it on `worker`. False for an unknown mechanism.
+bool runs_alone_on(const Path& path, Place worker);
 // False for an unknown mechanism.
 bool encrypts(const Path& path);
 // For paths from outside: also returns a reason for an unknown mechanism.

@@ -7,7 +7,6 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/defaults.hpp"
-#include "waywiser/transport/split/split.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,28 +20,25 @@ void say_that_there_is_no_plan() {
   });
 }
 
-bool works_on_only(const Path& path, Place worker) {
-  if (path.mechanism == "split")
-    return std::ranges::all_of(split_ways(path), [&](const Path& way) { return works_on_only(way, worker); });
-  const Mechanism* mechanism = find_mechanism(path.mechanism);
-  return mechanism != nullptr && mechanism->works_on(path) == worker;
-}
-
 }  // namespace
 
 GpuConnections::GpuConnections(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so)
     : platform_(platform), peers_(peers), chooser_(chooser), says_so_(says_so), pool_(platform) {}
+
+Path GpuConnections::by_kernel(const Copy& copy) {
+  return {"sm_copy",
+          copy.source,
+          copy.destination,
+          2,
+          {{"direction", copy.worker == copy.source ? "push" : "pull"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}};
+}
 
 // A kernel if both ends are GPUs, else the worker's copy engine, or a pipeline through the host.
 Path GpuConnections::choose_without_plan(const Copy& copy) const {
   const auto& [source, destination, worker, small] = copy;
   const Place other = worker == source || !source.is_gpu() ? destination : source;
   const Path candidates[] = {
-      {"sm_copy",
-       source,
-       destination,
-       2,
-       {{"direction", copy.worker == copy.source ? "push" : "pull"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}},
+      by_kernel(copy),
       {"copy_engine", worker, other, 2, {{"handle", "cuda_ipc"}}},
       {"host_staged",
        source,
@@ -60,14 +56,33 @@ Path GpuConnections::choose_without_plan(const Copy& copy) const {
   throw Error(ErrorKind::unavailable, text(source) + " to " + text(destination) + ": " + reasons);
 }
 
-// This rank works alone, so the plan's path must be one-sided and its kernels must run on the worker; otherwise its
-// best such rival is used.
-Path GpuConnections::choose(const PlanRow* row, const Copy& copy) const {
-  if (row == nullptr) return choose_without_plan(copy);
-  auto path = Chooser::one_sided_path_for(*row, copy.source, copy.destination);
-  if (path && path->mechanism == "sm_copy")
-    path->parameters["direction"] = copy.worker == copy.source ? "push" : "pull";
-  return path && works_on_only(*path, copy.worker) ? *path : choose_without_plan(copy);
+Path GpuConnections::choose(const PlanRow* row, const Copy& copy) {
+  if (row != nullptr)
+    if (auto path = Chooser::path_run_by(*row, copy.source, copy.destination, copy.worker)) return *path;
+  Path path = choose_without_plan(copy);
+  note_not_planned(row, copy, path);
+  return path;
+}
+
+// Printed once for each pair: nothing falls back in silence.
+void GpuConnections::note_not_planned(const PlanRow* row, const Copy& copy, const Path& taken) {
+  if (chooser_ == nullptr) return;
+  const auto [note, is_new] = not_planned_.try_emplace({copy.source, copy.destination});
+  if (!is_new) return;
+  const std::string pair = text(copy.source) + " to " + text(copy.destination);
+  note->second = pair + ": " + label(taken) + ", which was not measured for this: the plan has ";
+  if (row == nullptr)
+    note->second += "no row for two processes";
+  else
+    note->second += label(Chooser::path_for(*row, copy.source, copy.destination)) + ", and no path that " +
+                    text(copy.worker) + " runs alone";
+  std::fprintf(stderr, "waywiser: %s; `waywiser tune` measures more\n", note->second.c_str());
+}
+
+std::string GpuConnections::why_not_planned() const {
+  std::string lines;
+  for (const auto& [pair, note] : not_planned_) lines += (lines.empty() ? "" : "\n") + note;
+  return lines;
 }
 
 GpuConnections::Connection& GpuConnections::connection(Place source, Place destination, Bytes bytes, Place worker) {
@@ -84,11 +99,14 @@ GpuConnections::Connection* GpuConnections::reading_connection(Place source, Pla
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
   const auto [known, is_new] = reading_.try_emplace({row, source, destination}, nullptr);
   if (!is_new) return known->second;
-  Path path = choose(row, {source, destination, source, true});
-  if (path.mechanism != "sm_copy") return nullptr;
-  path.parameters["direction"] = "pull";
-  if (!why_unavailable(path, {platform_})) known->second = &open(path);
-  return known->second;
+  const Copy copy{source, destination, destination, true};
+  const auto path =
+      row == nullptr ? std::optional(by_kernel(copy)) : Chooser::path_run_by(*row, source, destination, destination);
+  // Another mechanism than the plan's first may take longer than the reply that reading saves.
+  if (!path || (row != nullptr && row->path.mechanism != path->mechanism)) return nullptr;
+  if (why_unavailable(*path, {platform_})) return nullptr;
+  if (row == nullptr) note_not_planned(row, copy, *path);
+  return known->second = &open(*path);
 }
 
 GpuConnections::Connection& GpuConnections::open(const Path& path) {

@@ -26,11 +26,15 @@ class GpuConnections {
     std::unique_ptr<Transport> transport;
     std::unique_ptr<Stream> stream;
   };
-  // A one-sided path for the pair and size, the plan's if it is one-sided. Its kernels, if any, run on `worker`, for
-  // which shared memory of other ranks is opened. Throws unavailable.
+  // The plan's best path for the pair and size that this rank runs alone on `worker`, for which shared memory of other
+  // ranks is opened. If the plan has none, a path is taken as without a plan, and why_not_planned() says so. Throws
+  // unavailable.
   Connection& connection(Place source, Place destination, Bytes bytes, Place worker);
-  // The same path run by the destination's GPU, which reads, if it is a kernel; else nullptr. Throws unavailable.
+  // The same for the destination's GPU, which reads, if that is by the mechanism of the plan's fastest path; without a
+  // plan a kernel. nullptr: there is none, or it does not reach the source. Throws unavailable.
   Connection* reading_connection(Place source, Place destination, Bytes bytes);
+  // Where copies do not go by the plan that this rank has, and why: a line for each pair. Empty: nowhere.
+  std::string why_not_planned() const;
   // Memory that another process has shared, for copies of `user`. Throws unavailable or device.
   PeerMemory::Part open(const SharedRegion& shared, Place user) { return peers_.open_and_keep(shared, user); }
   // For copies between a GPU and its host.
@@ -43,8 +47,10 @@ class GpuConnections {
     bool small = false;
     auto operator<=>(const Copy&) const = default;
   };
-  Path choose(const PlanRow* row, const Copy& copy) const;
+  Path choose(const PlanRow* row, const Copy& copy);
   Path choose_without_plan(const Copy& copy) const;
+  static Path by_kernel(const Copy& copy);
+  void note_not_planned(const PlanRow* row, const Copy& copy, const Path& taken);
   Connection& open(const Path& path);
 
   Platform& platform_;
@@ -52,6 +58,7 @@ class GpuConnections {
   const Chooser* chooser_;
   bool says_so_;
   std::map<std::string, Connection> connections_;
+  std::map<std::pair<Place, Place>, std::string> not_planned_;
   std::map<std::pair<const PlanRow*, Copy>, Connection*> known_;             // of roads_; no row: without a plan
   std::map<std::tuple<const PlanRow*, Place, Place>, Connection*> reading_;  // of roads_
   std::map<Place, std::unique_ptr<Stream>> streams_;

@@ -34,7 +34,7 @@ void RendezvousReceive::reply(Way way) {
   session_.engine().send_sized(peer_, rest_tag(false, session_.rank(), number_), &reply_, sizeof reply_, replied_);
 }
 
-// Whether a kernel of this rank reads the bytes from the sender's memory.
+// Whether the GPU of this rank reads the bytes from the sender's memory.
 bool RendezvousReceive::read() {
   if (told_.info.length != sizeof source_) return false;
   source_.region.gpu.back() = '\0';
@@ -92,6 +92,8 @@ bool RendezvousReceive::advance() {
   }
   if (stage_ == Stage::reads) {
     if (!connection_->stream->done()) return false;
+    connection_->transport->finish(*connection_->stream, Deadline::in(session_.timeout()));
+    connection_->transport->rest();
     opened_ = {};
     reply(Way::read);
     stage_ = Stage::done;

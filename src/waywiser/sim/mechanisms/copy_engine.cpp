@@ -5,7 +5,8 @@
 // T(n) = copy.issue + copy.hold + latency of the path + n / rate + copy.finish (+ copy.finish_d2h from a GPU to a
 // host). In a window the engine serves one copy after the other, so a copy takes max(copy.issue, copy.hold + n / rate).
 // Start-up and rate as in Hockney, Parallel Computing 20 (1994) 389; each leg's rate is shared as flow_network.hpp
-// says. With memory=pageable the host's memory is ordinary memory: make_pageable().
+// says. With memory=pageable the host's memory is ordinary memory: make_pageable(). With direction=pull the
+// destination's engine is the one that is busy.
 
 namespace waywiser::sim {
 
@@ -38,6 +39,8 @@ Program copy_engine_program(const TimedTransfer& transfer) {
   const bool local = transfer.from == transfer.to;
   program.issue = transfer.cost(local ? "copy.issue_local" : out && in ? "copy.issue_peer" : "copy.issue");
   program.legs.push_back(engine_leg(transfer, transfer.from, transfer.to));
+  if (transfer.path.has("direction") && transfer.path.parameter("direction") == "pull")
+    program.legs.back().unit = transfer.unit(transfer.to, "in");
   if (out != in && transfer.path.has("memory") && transfer.path.parameter("memory") == "pageable")
     make_pageable(transfer, program.legs.back(), out);
   program.finish = transfer.cost("copy.finish") + (out && !in ? transfer.cost("copy.finish_d2h") : 0);

@@ -1,5 +1,6 @@
 #include "waywiser/transport/copy_engine/copy_engine.hpp"
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/transport/peer_access.hpp"
 
 namespace waywiser {
@@ -15,16 +16,27 @@ class CopyEngine : public Transport {
   void signal(Region flag, std::uint64_t value, Stream& stream) override { stream.write_value(flag, value); }
 };
 
-Place works_on(const Path& path) { return path.source.is_gpu() ? path.source : path.destination; }
+bool reads(const Path& path) {
+  if (!path.has("direction")) return false;
+  const std::string_view direction = path.parameter("direction");
+  const bool known = direction == "push" || direction == "pull";
+  if (!known || !path.source.is_gpu() || !path.destination.is_gpu())
+    throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'direction' is push or pull, between two GPUs");
+  return direction == "pull";
+}
+
+Place works_on(const Path& path) { return path.source.is_gpu() && !reads(path) ? path.source : path.destination; }
+
+Place other_end(const Path& path) { return reads(path) ? path.source : path.destination; }
 
 std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
   if (!works_on(path).is_gpu()) return "no GPU takes part: host memories are copied by host_copy";
-  if (auto why = why_no_access(context, works_on(path), path.destination)) return why;
+  if (auto why = why_no_access(context, works_on(path), other_end(path))) return why;
   return why_not_shareable(path, context);
 }
 
 std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
-  switch_on_access(context, works_on(path), path.destination);
+  switch_on_access(context, works_on(path), other_end(path));
   return std::make_unique<CopyEngine>();
 }
 

@@ -5,7 +5,8 @@
 namespace waywiser {
 
 // The copy engine of the source's GPU, or of the destination's when the source is host memory.
-// Parameters: handle=cuda_ipc|descriptor between two processes.
+// Parameters: direction=push|pull between two GPUs (push when left out; pull: the destination's engine reads),
+// handle=cuda_ipc|descriptor between two processes.
 Mechanism copy_engine_mechanism();
 
 }  // namespace waywiser
