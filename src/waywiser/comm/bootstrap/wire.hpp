@@ -21,7 +21,10 @@ class WireWriter {
     for (std::size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<std::byte>(std::uint64_t{value} >> (8 * i));
     raw(bytes);
   }
-  void raw(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  void raw(std::span<const std::byte> bytes) {
+    for (const std::byte each : bytes)
+      bytes_.push_back(each);  // g++ 12 warns of an overflow in insert() where there is none
+  }
   void block(std::span<const std::byte> bytes);  // preceded by its length
   void text(std::string_view text);              // preceded by its length
   const std::vector<std::byte>& bytes() const& noexcept { return bytes_; }
