@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -188,6 +189,57 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
   ww_stream_free(nullptr);
   ww_group_free(nullptr);
   EXPECT_EQ(ww_gpu_free(nullptr, nullptr), WW_OK);
+}
+
+// Two numbers, and two of which one is the same, in host memory and on the GPU; the numbers stay as they were.
+TEST_F(CGroup, ArraysThatOverlapAreRefusedByEveryCall) {
+  const double had[3] = {1, 2, 3};
+  const std::size_t two[] = {2};
+  void* memory = nullptr;
+  ASSERT_EQ(ww_gpu_allocate(group_, 0, sizeof had, &memory), WW_OK) << text();
+  double on_host[3] = {1, 2, 3};
+  ww_stream* stream = nullptr;
+  ASSERT_EQ(ww_stream_create(group_, 0, &stream), WW_OK) << text();
+  ASSERT_EQ(ww_barrier(group_, {nullptr, stream}), WW_OK) << text();  // sets the GPU up
+  for (double* const x : {on_host, static_cast<double*>(memory)}) {
+    ASSERT_EQ(x == on_host ? WW_OK : ww_gpu_copy(group_, x, had, sizeof had), WW_OK) << text();
+    double* const y = x + 1;
+    ww_exchange around{};
+    around.give = x;
+    around.take = y;
+    around.give_count = around.take_count = 2;
+    around.give_type = around.take_type = WW_FLOAT64;
+    ww_prepared* prepared = nullptr;
+    expect_refused(ww_prepare_exchange(group_, &around, 1, &prepared), "overlaps");
+    ww_window* window = nullptr;
+    ASSERT_EQ(ww_expose(group_, x, sizeof had, &window), WW_OK) << text();
+    expect_refused(ww_put(window, x, 2 * sizeof *x, 0, sizeof *x), "overlap");
+    expect_refused(ww_get(window, x, 2 * sizeof *x, 0, sizeof *x), "overlap");
+    ww_window_free(window);
+    ww_future* future = nullptr;
+    for (const ww_mode mode : {WW_WAIT, ww_begin(&future), ww_mode{nullptr, stream}}) {
+      if (x == on_host && mode.stream != nullptr) continue;
+      for (const int code :
+           {ww_reduce(group_, x, y, 2, WW_FLOAT64, WW_SUM, 0, mode),
+            ww_all_reduce(group_, x, y, 2, WW_FLOAT64, WW_SUM, mode),
+            ww_reduce_scatter(group_, x, y, 2, WW_FLOAT64, WW_SUM, mode),
+            ww_all_gather(group_, x, y, 2, WW_FLOAT64, mode), ww_all_to_all(group_, x, y, 2, WW_FLOAT64, mode),
+            ww_gather(group_, x, y, 2, WW_FLOAT64, 0, mode), ww_scatter(group_, x, y, 2, WW_FLOAT64, 0, mode),
+            ww_all_gather_v(group_, x, y, two, WW_FLOAT64, mode),
+            ww_all_to_all_v(group_, x, two, y, two, WW_FLOAT64, mode),
+            ww_gather_v(group_, x, y, two, WW_FLOAT64, 0, mode), ww_scatter_v(group_, x, two, y, WW_FLOAT64, 0, mode),
+            ww_sendrecv(group_, x, 2, 0, y, 2, 0, WW_FLOAT64, 0, mode), ww_neighbor_exchange(group_, &around, 1, mode)})
+        expect_refused(code, "overlap");
+      EXPECT_EQ(future, nullptr);
+      ASSERT_EQ(ww_all_reduce(group_, x, x, 3, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
+    }
+    double now[3] = {};
+    ASSERT_EQ(x == on_host ? WW_OK : ww_gpu_copy(group_, now, x, sizeof now), WW_OK) << text();
+    if (x == on_host) std::copy_n(x, 3, now);
+    EXPECT_TRUE(std::equal(now, now + 3, had));
+  }
+  ww_stream_free(stream);
+  EXPECT_EQ(ww_gpu_free(group_, memory), WW_OK) << text();
 }
 
 TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {

@@ -95,6 +95,23 @@ TEST_F(WorkerDriverTest, PartsOfArraysAreFilledCopiedAndRead) {
   EXPECT_TRUE(bytes_of(2, 10, 0).empty());
 }
 
+// A copy within an array: right where its parts are apart, else refused before anything has moved.
+TEST_F(WorkerDriverTest, PartsOfACopyThatOverlapAreRefused) {
+  constexpr Bytes bytes = 4, from = 6, room = 16;
+  std::vector<std::uint8_t> numbers(room);
+  EXPECT_EQ(waited(zeros(1, room)), "");
+  for (Bytes to = 0; to + bytes <= room; ++to) {
+    for (Bytes i = 0; i < room; ++i) EXPECT_EQ(waited(fill(1, i, 1, numbers[i] = static_cast<std::uint8_t>(i), 1)), "");
+    RemoteRequest copy = request(RequestKind::copy, 1, to, bytes);
+    copy.memory = 1;
+    copy.at = from;
+    const bool may = to + bytes <= from || from + bytes <= to;
+    EXPECT_EQ(waited(copy), may ? "" : "copy: put between overlapping regions in gpu0");
+    for (Bytes i = 0; may && i < bytes; ++i) numbers[to + i] = static_cast<std::uint8_t>(from + i);
+    EXPECT_EQ(bytes_of(1, 0, room), numbers) << to;
+  }
+}
+
 TEST_F(WorkerDriverTest, WhatIsBeyondAnArrayIsRefused) {
   EXPECT_EQ(waited(zeros(1, 10)), "");
   EXPECT_NE(waited(fill(1, 3, 8, 0, 1)), "");

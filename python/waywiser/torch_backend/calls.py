@@ -19,6 +19,7 @@ from waywiser.torch_backend.work import (
     only,
     operation,
     plain,
+    refuse_overlap,
     share_out,
 )
 
@@ -60,6 +61,7 @@ class Calls:
         return self._begun("all_reduce", data, data, data, operation(opts.reduceOp, data))
 
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any) -> Work:
+        refuse_overlap("all_reduce", tensors)
         return self._together([self.allreduce([each], opts) for each in tensors])
 
     def reduce(self, tensors: list[Tensor], opts: Any) -> Work:
@@ -73,6 +75,7 @@ class Calls:
 
     def allgather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None) -> Work:
         data, targets = only(tensors, "all_gather").contiguous(), outputs[0]
+        refuse_overlap("all_gather", targets)
 
         def gather() -> None:
             sizes = [each.numel() for each in targets]
@@ -83,11 +86,13 @@ class Calls:
     def all_gather_single_coalesced(
         self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
     ) -> Work:  # fmt: skip
+        refuse_overlap("all_gather", outputs, tensors)
         return self._together([self.all_gather_single(*each) for each in zip(outputs, tensors, strict=True)])
 
     def gather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any) -> Work:
         data = only(tensors, "gather").contiguous()
         targets = outputs[0] if outputs else []
+        refuse_overlap("gather", targets)
 
         def gather() -> None:
             blocks = self.group.gather(data, root=opts.rootRank)
@@ -117,14 +122,16 @@ class Calls:
 
         def reduce() -> None:
             op: Any = operation(opts.reduceOp, output)
-            for root, block in enumerate(blocks):
-                self.group.reduce(joined([block]), output if root == self.group.rank else None, op, root)
+            copies = joined(blocks).split([block.numel() for block in blocks])  # the output may share their memory
+            for root, block in enumerate(copies):
+                self.group.reduce(block, output if root == self.group.rank else None, op, root)
 
         return self._done([output], reduce)
 
     def reduce_scatter_single_coalesced(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any
     ) -> Work:  # fmt: skip
+        refuse_overlap("reduce_scatter", outputs, inputs)
         return self._together([self.reduce_scatter_single(*each, opts) for each in zip(outputs, inputs, strict=True)])
 
     def all_to_all_single(
@@ -137,6 +144,8 @@ class Calls:
         return self._done([output], lambda: self.group.all_to_all_v(plain(data), gives, plain(output), takes))
 
     def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> Work:
+        refuse_overlap("all_to_all", outputs)
+
         def exchange() -> None:
             takes = [each.numel() for each in outputs]
             blocks = outputs[0].new_empty(sum(takes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -98,6 +99,47 @@ def share_out(blocks: Tensor, targets: list[Tensor]) -> None:
     parts = blocks.reshape(-1).split([each.numel() for each in targets])
     for target, part in zip(targets, parts, strict=True):
         plain(target).copy_(part.view(target.shape))
+
+
+def refuse_overlap(what: str, outputs: Sequence[Tensor], inputs: Sequence[Tensor] = ()) -> None:
+    """Raises ValueError if an output shares memory with another output, or with the input of another one."""
+    spans = sorted(_bytes_of(each) for each in (*outputs, *inputs))
+    if all(end <= after for (_, end), (after, _) in pairwise(spans)):
+        return
+    for i, output in enumerate(outputs):
+        others = [*outputs[:i], *(each for k, each in enumerate(inputs) if k != i)]
+        if any(_share_memory(output, each) for each in others):
+            raise ValueError(f"{what}: output {i} overlaps another tensor of the call")
+
+
+def _share_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether elements of the two have bytes in common; exactly, also for views whose elements lie apart."""
+    (first, end), (other, other_end) = _bytes_of(a), _bytes_of(b)
+    if end <= other or other_end <= first:
+        return False
+    if a.is_contiguous() and b.is_contiguous():
+        return True
+    start = min(first, other)
+    marks = torch.zeros(max(end, other_end) - start, dtype=torch.bool)
+    _marks_of(marks, a, first - start).fill_(True)
+    return bool(_marks_of(marks, b, other - start).any())
+
+
+def _bytes_of(tensor: Tensor) -> tuple[int, int]:
+    """Where its elements begin and end; empty tensors have no bytes."""
+    first = tensor.data_ptr()
+    if tensor.is_contiguous():
+        return first, first + tensor.numel() * tensor.element_size()
+    if tensor.numel() == 0:
+        return first, first
+    last = sum((count - 1) * stride for count, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return first, first + (last + 1) * tensor.element_size()
+
+
+def _marks_of(marks: Tensor, tensor: Tensor, offset: int) -> Tensor:
+    size = tensor.element_size()
+    strides = [stride * size for stride in tensor.stride()]
+    return marks.as_strided((*tensor.shape, size), (*strides, 1), offset)
 
 
 def elements(tensor: Tensor, rows: Sequence[int], size: int) -> list[int]:

@@ -4,10 +4,10 @@
  * WW_OK. No function throws an exception or ends the process.
  *
  * An array is an address, a number of elements and a type, and may be empty (NULL and 0). It may lie in host memory or
- * on a GPU; the library finds out from the address. Input and output may be the same array; otherwise they must not
- * overlap. All ranks of a group must call collectives in the same order, with the same counts, types and roots. Once
- * one rank has failed, all calls of all ranks of the job return an error with the first reason. One thread at a time
- * may use a group. */
+ * on a GPU; the library finds out from the address. Input and output may overlap only as docs/groups.md says: where
+ * they may be the same array or, in gathers and scatters, one this rank's block of the other. All ranks of a group must
+ * call collectives in the same order, with the same counts, types and roots. Once one rank has failed, all calls of all
+ * ranks of the job return an error with the first reason. One thread at a time may use a group. */
 #ifndef WAYWISER_C_WAYWISER_H
 #define WAYWISER_C_WAYWISER_H
 

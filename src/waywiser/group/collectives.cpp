@@ -1,9 +1,9 @@
 // The collectives of a Group: checks the arguments, then runs them on its GPUs or its hosts.
-#include <cstring>
 #include <mutex>
 #include <numeric>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/group/group_state.hpp"
 
@@ -31,13 +31,6 @@ void check_count(CallKind kind, const char* which, std::size_t count, std::size_
                      " are needed");
 }
 
-// Overlap is an error for GPU arrays and for calls that only begin, since neither are copied.
-void check_apart(CallKind kind, ConstElements input, ConstElements output, Mode mode) {
-  if (!overlap(input.region, output.region)) return;
-  if (input.region.place.is_gpu()) refuse(kind, "input and output on a GPU must not overlap");
-  if (mode.begins()) refuse(kind, "input and output must not overlap in a call that only begins");
-}
-
 CollectiveCall asked(Collective operation, std::size_t count, int root = 0) {
   CollectiveCall call;
   call.operation = operation;
@@ -56,12 +49,34 @@ std::size_t total(const std::vector<std::size_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
+// The other array of a rank that is not the root is not used.
+bool uses_both(const CollectiveCall& wanted, int rank) {
+  const bool to_root = wanted.operation == Collective::gather || wanted.operation == Collective::reduce;
+  return rank == wanted.root || !(to_root || wanted.operation == Collective::scatter);
+}
+
+Bytes own_block(const CollectiveCall& wanted, int rank, DataType type) {
+  const auto before = static_cast<std::size_t>(rank);
+  if (wanted.counts.empty()) return before * wanted.count * bytes_of(type);
+  return std::accumulate(wanted.counts.begin(), wanted.counts.begin() + rank, std::size_t{0}) * bytes_of(type);
+}
+
 }  // namespace
 
+// Whether input and output are one array may differ between ranks, the algorithm must not: all_to_all reads a copy.
 Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                          Mode mode) {
   const std::lock_guard lock(session());
+  std::vector<std::byte> copy;
   try {
+    if (share_memory(input.region, output.region) && uses_both(wanted, hosts->rank())) {
+      const bool copies = mode.stream() == nullptr && !mode.begins() && !input.region.place.is_gpu();
+      check_apart(call.kind, {input.region, output.region, own_block(wanted, hosts->rank(), input.type), copies});
+      if (wanted.operation == Collective::all_to_all) {
+        copy.assign(input.region.data, input.region.data + input.region.bytes);
+        input.region.data = copy.data();
+      }
+    }
     if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
     if (!gpus.collective(call, wanted, input, output, mode.stream())) hosts->run(call, wanted, input, output);
   } catch (const Error& error) {
@@ -69,15 +84,6 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
     throw;
   }
   return {};
-}
-
-// Uses a copy: whether input and output are one array may differ between ranks, the algorithm must not.
-Future Group::State::run_apart(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                               Mode mode) {
-  if (!overlap(input.region, output.region)) return run(call, wanted, input, output, mode);
-  std::vector<std::byte> copy(input.region.bytes);
-  std::memcpy(copy.data(), input.region.data, copy.size());
-  return run(call, wanted, {{copy.data(), copy.size(), input.region.place}, input.type}, output, mode);
 }
 
 Future Group::barrier(Mode mode) {
@@ -142,9 +148,8 @@ Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
   if (input.count() % ranks != 0)
     refuse(CallKind::all_to_all,
            std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
-  check_apart(CallKind::all_to_all, input, output, mode);
   const Call call = state_->hosts->next_call(CallKind::all_to_all, input);
-  return state_->run_apart(call, asked(Collective::all_to_all, input.count() / ranks), input, output, mode);
+  return state_->run(call, asked(Collective::all_to_all, input.count() / ranks), input, output, mode);
 }
 
 Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
@@ -155,9 +160,8 @@ Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> giv
   wanted.receive_counts = checked_counts(CallKind::all_to_all_v, take, size());
   check_count(CallKind::all_to_all_v, "the input", input.count(), total(wanted.counts));
   check_count(CallKind::all_to_all_v, "the output", output.count(), total(wanted.receive_counts));
-  check_apart(CallKind::all_to_all_v, input, output, mode);
   const Call call = state_->hosts->next_call(CallKind::all_to_all_v, input);
-  return state_->run_apart(call, wanted, input, output, mode);
+  return state_->run(call, wanted, input, output, mode);
 }
 
 Future Group::gather(ConstElements input, Elements output, int root, Mode mode) {

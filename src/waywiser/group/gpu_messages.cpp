@@ -5,6 +5,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
 #include "waywiser/collective/proxy/proxied_message.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/group/gpu_calls.hpp"
 
 namespace waywiser {
@@ -87,10 +88,6 @@ void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
   const auto me = static_cast<std::size_t>(hosts_.rank()), ranks = static_cast<std::size_t>(hosts_.size());
-  for (const Region& taken_there : take)
-    if (taken_there.data != give[me].data &&
-        std::ranges::any_of(give, [&](const ConstRegion& each) { return overlap(taken_there, each); }))
-      throw Error(ErrorKind::invalid_input, text(call) + " on a stream: input and output overlap");
   static_cast<void>(gpus_on(stream));
   if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
   std::vector<PeerMessage> messages;
@@ -187,8 +184,7 @@ void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Str
   const Call call = hosts_.next_call(CallKind::send, data, to);
   if ((to == hosts_.rank()) != (from == hosts_.rank()))
     throw Error(ErrorKind::invalid_input, text(call) + " on a stream: with this rank itself, or with others");
-  if (overlap(data.region, into.region))
-    throw Error(ErrorKind::invalid_input, "sendrecv on a stream: the two arrays overlap");
+  check_apart(CallKind::sendrecv, {data.region, into.region});
   check_place(call, data.region);
   check_place(call, into.region);
   if (to == hosts_.rank()) return copy_on(stream, data, into);

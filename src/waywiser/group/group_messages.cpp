@@ -4,6 +4,7 @@
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/comm/peer_memory/host_staging.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/comm/session/joint_activity.hpp"
 #include "waywiser/comm/session/transfer.hpp"
 #include "waywiser/group/named_receive.hpp"
@@ -22,23 +23,20 @@ bool is_announced(ConstElements data, bool one_machine) {
 
 // Without this check an arriving message could overwrite data not yet sent, or another arriving message.
 void check_apart(std::span<const Exchange> neighbors) {
-  const auto check = [](const Exchange& taker, ConstElements other, const std::string& what) {
-    if (overlap(taker.take.region, other.region))
-      throw Error(ErrorKind::invalid_input, "neighbor_exchange: the array taken from rank " +
-                                                std::to_string(taker.rank) + " overlaps the array " + what);
-  };
-  for (const Exchange& taker : neighbors)
-    for (const Exchange& other : neighbors) {
-      check(taker, other.give, "given to rank " + std::to_string(other.rank));
-      if (&taker != &other) check(taker, other.take, "taken from rank " + std::to_string(other.rank));
-    }
+  std::vector<PartUse> uses;
+  uses.reserve(2 * neighbors.size());
+  for (std::size_t i = 0; i < neighbors.size(); ++i) {
+    uses.push_back({neighbors[i].give.region, i, false});
+    uses.push_back({neighbors[i].take.region, i, true});
+  }
+  check_exchange(uses, [&](std::size_t part) { return neighbors[part].rank; });
 }
 
 // If a message arrives in the array that is being sent, a copy is sent instead. Returns the memory of the copy; empty:
 // no copy.
 std::vector<std::byte> copy_if_same(ConstElements& data, Elements into) {
   std::vector<std::byte> copy;
-  if (!overlap(data.region, into.region)) return copy;
+  if (!share_memory(data.region, into.region)) return copy;
   copy.assign(data.region.data, data.region.data + data.region.bytes);
   data.region.data = copy.data();
   return copy;
@@ -66,19 +64,17 @@ void GroupMessages::recv(const Elements& data, int from, int label) {
   session_.wait(transfer);
 }
 
-void GroupMessages::check_sendrecv(ConstElements data, int to, Elements into, int from) const {
+void GroupMessages::check_sendrecv(ConstElements data, int to, Elements into, int from, bool copies) const {
   hosts_.check_rank(to, "send to");
   check_envelope({from, 0}, "recv from");
-  const bool same = data.region.data == into.region.data && data.region.bytes == into.region.bytes;
-  if (!same && overlap(data.region, into.region))
-    throw Error(ErrorKind::invalid_input, "sendrecv: the two arrays overlap; they may be the same, or apart");
+  check_apart(CallKind::sendrecv, {.read = data.region, .written = into.region, .copies = copies});
 }
 
 void GroupMessages::sendrecv(ConstElements data, int to, Elements into, int from, int label) {
-  check_sendrecv(data, to, into, from);
+  check_sendrecv(data, to, into, from, true);
   Staging staging(session_);
   std::vector<std::byte> copy;
-  if (overlap(data.region, into.region) && is_staged(data))
+  if (share_memory(data.region, into.region) && is_staged(data))
     data = staging.input(data);
   else
     copy = copy_if_same(data, into);
@@ -89,10 +85,7 @@ void GroupMessages::sendrecv(ConstElements data, int to, Elements into, int from
 
 // A staged copy would have to outlive this call.
 Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, int from, int label) {
-  check_sendrecv(data, to, into, from);
-  if (overlap(data.region, into.region) && is_staged(data))
-    throw Error(ErrorKind::invalid_input,
-                "sendrecv: a call that only begins cannot send from the GPU array into which it receives");
+  check_sendrecv(data, to, into, from, !is_staged(data));
   std::vector<std::byte> copy = copy_if_same(data, into);
   auto parts = std::make_shared<JointActivity>(session_, hosts_.next_call(CallKind::sendrecv, data, to));
   parts->keep(std::move(copy));

@@ -46,7 +46,7 @@ class GroupMessages {
   std::shared_ptr<JointActivity> start_exchange(std::span<const Exchange> neighbors);
   Future begun(std::shared_ptr<JointActivity> parts);
   Future future_of(std::shared_ptr<Activity> operation);
-  void check_sendrecv(ConstElements data, int to, Elements into, int from) const;
+  void check_sendrecv(ConstElements data, int to, Elements into, int from, bool copies) const;
   bool send_at_once(const Call& call, ConstElements data, int label);
   std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
   // Whether a receive may have to wait until an earlier one has got its message.

@@ -8,6 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
 #include "waywiser/collective/neighbor_exchange/array_exchange.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/group/prepared_state.hpp"
 
 namespace waywiser {
@@ -49,6 +50,20 @@ void check_reductions(const Schedule& schedule, ReduceOp op) {
     if (reduces && block.area == Area::array && block.array < schedule.arrays.size())
       check_reduction(schedule.arrays[block.array].type, op);
   }
+}
+
+// `arrays`: of the schedule's arrays, those of the caller.
+void check_apart(const Schedule& schedule, std::span<const Elements> arrays) {
+  std::vector<PartUse> uses;
+  for (const ScheduleArray& each : schedule.arrays) {
+    const bool of_caller = each.use == ArrayUse::given || each.use == ArrayUse::taken;
+    if (of_caller && uses.size() < arrays.size())
+      uses.push_back({arrays[uses.size()].region, uses.size(), each.use == ArrayUse::taken});
+  }
+  if (const auto found = find_overlap(uses))
+    throw Error(ErrorKind::invalid_input, "a schedule: array " + std::to_string(found->first.part) +
+                                              ", which it writes, overlaps array " +
+                                              std::to_string(found->second.part));
 }
 
 }  // namespace
@@ -218,6 +233,7 @@ Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const 
                                               std::to_string(schedule.ranks) + ", not for this group");
   if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "a schedule: avg is for collectives");
   check_reductions(schedule, op);
+  check_apart(schedule, arrays);
   const std::lock_guard lock(group.state_->session());
   auto kept = std::make_shared<const Schedule>(std::move(schedule));
   return Prepared(std::make_unique<State>(group.state_, kept, arrays, std::nullopt, op));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/group/window_state.hpp"
 
 namespace waywiser {
@@ -40,6 +41,7 @@ Bytes Window::bytes_of(int rank) const {
 
 void Window::put(ConstRegion data, int to, Bytes offset) const {
   state_->check_access(to, offset, data.bytes);
+  if (to == state_->hosts->rank()) check_apart(CallKind::put, {data, local().slice(offset, data.bytes)});
   const Call call = state_->hosts->next_call(CallKind::put, {data, DataType::uint8}, to);
   const InCall in_call(state_->session(), call);
   if (state_->on_gpus) return state_->on_gpus->put(to, offset, data);
@@ -49,6 +51,7 @@ void Window::put(ConstRegion data, int to, Bytes offset) const {
 
 void Window::get(Region data, int from, Bytes offset) const {
   state_->check_access(from, offset, data.bytes);
+  if (from == state_->hosts->rank()) check_apart(CallKind::get, {local().slice(offset, data.bytes), data});
   const Call call = state_->hosts->next_call(CallKind::get, {data, DataType::uint8}, from);
   const InCall in_call(state_->session(), call);
   if (state_->on_gpus) return state_->on_gpus->get(from, offset, data);

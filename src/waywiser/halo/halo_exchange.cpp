@@ -7,6 +7,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/fingerprint_hash.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/device/peer_switch.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/halo/agreement.hpp"
@@ -25,6 +26,7 @@ HaloField field_of(const HaloArray& array) { return {array.values.type, array.co
 
 void check_fields(const HaloPartition& partition, std::span<const HaloArray> fields) {
   const Region* first = nullptr;
+  std::vector<PartUse> uses;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const HaloArray& each = fields[i];
     if (each.components == 0) refuse_fields("field " + std::to_string(i) + " has no components");
@@ -38,9 +40,11 @@ void check_fields(const HaloPartition& partition, std::span<const HaloArray> fie
     if (first != nullptr && region.place.is_gpu() && first->place != region.place)
       refuse_fields("fields are on " + text(first->place) + " and " + text(region.place));
     if (first == nullptr) first = &region;
-    for (std::size_t before = 0; before < i; ++before)
-      if (overlap(fields[before].values.region, region))
-        refuse_fields("fields " + std::to_string(before) + " and " + std::to_string(i) + " overlap");
+    uses.push_back({region, i, true});
+  }
+  if (const auto found = find_overlap(uses)) {
+    const auto [first_field, other] = std::minmax(found->first.part, found->second.part);
+    refuse_fields("fields " + std::to_string(first_field) + " and " + std::to_string(other) + " overlap");
   }
 }
 

@@ -47,6 +47,11 @@ std::optional<Error> Heap::State::fault() const {
       return Error(ErrorKind::invalid_input, me + "a message of " + std::to_string(told.bytes) +
                                                  " bytes is longer than the inbox at offset " +
                                                  std::to_string(told.offset) + " takes");
+    case FaultReason::overlap:
+      return Error(ErrorKind::invalid_input, me + "the arrays of a team's call overlap: it reads " +
+                                                 std::to_string(told.bytes) + " bytes at offset " +
+                                                 std::to_string(told.wanted) + " and writes at offset " +
+                                                 std::to_string(told.offset));
     case FaultReason::no_rank: break;
   }
   return Error(ErrorKind::invalid_input,

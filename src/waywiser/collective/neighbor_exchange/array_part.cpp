@@ -4,6 +4,7 @@
 #include <string>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 
 namespace waywiser {
 namespace {
@@ -27,23 +28,11 @@ std::vector<Dimension> joined(std::span<const std::int64_t> shape, std::span<con
   return all;
 }
 
-// The bytes of one run of a part.
-struct PartAccess {
-  const std::byte *begin = nullptr, *end = nullptr;
-  std::size_t neighbor = 0;
-  bool taken = false;
-};
-
-std::string words(const PartAccess& access, std::span<const ArrayExchange> neighbors) {
-  return (access.taken ? "taken from rank " : "given to rank ") + std::to_string(neighbors[access.neighbor].peer);
-}
-
-void add_accesses(std::vector<PartAccess>& all, const ArrayPart& part, const Elements& array, std::size_t neighbor,
-                  bool taken) {
+void add_uses(std::vector<PartUse>& uses, const ArrayPart& part, const Elements& array, std::size_t neighbor,
+              bool taken) {
   const std::size_t size = bytes_of(part.type);
   const auto add = [&](std::size_t first, std::size_t count) {
-    const std::byte* begin = array.region.data + first * size;
-    if (count != 0) all.push_back({begin, begin + count * size, neighbor, taken});
+    uses.push_back({{array.region.data + first * size, count * size, array.region.place}, neighbor, taken});
   };
   if (!part.apart) return add(part.offset, part.count);
   for (std::size_t run = 0; run < part.layout.runs(); ++run)
@@ -87,23 +76,12 @@ ArrayPart ArrayPart::indexed(DataType type, std::size_t array_count, std::span<c
 }
 
 void check_apart(std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays) {
-  std::vector<PartAccess> all;
+  std::vector<PartUse> uses;
   for (std::size_t i = 0; i < neighbors.size(); ++i) {
-    add_accesses(all, neighbors[i].give, arrays[2 * i], i, false);
-    add_accesses(all, neighbors[i].take, arrays[2 * i + 1], i, true);
+    add_uses(uses, neighbors[i].give, arrays[2 * i], i, false);
+    add_uses(uses, neighbors[i].take, arrays[2 * i + 1], i, true);
   }
-  std::ranges::stable_sort(all, {}, &PartAccess::begin);
-  const PartAccess *given = nullptr, *taken = nullptr;  // the earlier parts that reach farthest
-  for (const PartAccess& each : all) {
-    for (const PartAccess* before : {taken, each.taken ? given : nullptr})
-      if (before != nullptr && before->end > each.begin) {
-        const bool first = before->taken;
-        refuse_part("neighbor_exchange: the array " + words(first ? *before : each, neighbors) +
-                    " overlaps the array " + words(first ? each : *before, neighbors));
-      }
-    const PartAccess*& farthest = each.taken ? taken : given;
-    if (farthest == nullptr || each.end > farthest->end) farthest = &each;
-  }
+  check_exchange(uses, [&](std::size_t part) { return neighbors[part].peer; });
 }
 
 }  // namespace waywiser

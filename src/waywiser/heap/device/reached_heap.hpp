@@ -85,6 +85,12 @@ class ReachedHeap {
   WAYWISER_DEVICE void stop_too_long(std::uint64_t inbox, std::uint64_t bytes, int rank) const {
     stop(FaultReason::too_long, rank, inbox, bytes);
   }
+  // A call of a team whose arrays overlap.
+  template <typename T>
+  WAYWISER_DEVICE void stop_overlap(const T* destination, const T* source, std::uint64_t bytes) const {
+    if (gpu_.acquire(&terms_.notice->failed) == 0) gpu_.store(&terms_.notice->wanted, offset_of(source));
+    stop(FaultReason::overlap, any_rank, offset_of(destination), bytes);
+  }
 
  protected:
   template <typename T>

@@ -21,8 +21,8 @@ WAYWISER_DEVICE constexpr T combined(TeamOp how, T a, T b) {
 
 // Ranks of a heap that synchronise and exchange arrays inside kernels. All calls are collective: one block of threads
 // of each member makes them, all its threads together, in the same order at all members; with another scope one warp or
-// thread does. Arrays are in the heap, at the same place at all members; source and destination must not overlap. When
-// a call returns, both may be used again. A root is a rank of the team, as are the parts of an array.
+// thread does. Arrays are in the heap, at the same place at all members; a kernel whose source and destination overlap
+// stops. When a call returns, both may be used again. A root is a rank of the team, as are the parts of an array.
 template <typename Gpu, Scope scope = Scope::block>
 class Team {
  public:
@@ -52,6 +52,7 @@ class Team {
   // All members, the root too, get the root's source.
   template <typename T>
   WAYWISER_DEVICE void broadcast(T* destination, const T* source, std::uint64_t count, int root) const {
+    check_apart(destination, count, source, count, true);
     sync();
     if (terms_.rank == root)
       for (int to = 0; to < terms_.size; ++to)
@@ -61,6 +62,7 @@ class Team {
   // `count` elements of each member, in the order of their ranks.
   template <typename T>
   WAYWISER_DEVICE void all_gather(T* destination, const T* source, std::uint64_t count) const {
+    check_apart(destination, of_all(count), source, count, false);
     sync();
     for (int to = 0; to < terms_.size; ++to)
       heap_.template put<scope>(destination + mine(count), source, count, terms_.members[to]);
@@ -69,6 +71,7 @@ class Team {
   // `count` elements for each member, and from each.
   template <typename T>
   WAYWISER_DEVICE void all_to_all(T* destination, const T* source, std::uint64_t count) const {
+    check_apart(destination, of_all(count), source, of_all(count), false);
     sync();
     for (int to = 0; to < terms_.size; ++to)
       heap_.template put<scope>(destination + mine(count), source + static_cast<std::uint64_t>(to) * count, count,
@@ -79,6 +82,7 @@ class Team {
   // have 1, 2, 4 or 8 bytes. Source and destination may be the same array.
   template <typename T>
   WAYWISER_DEVICE void reduce(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
+    check_apart(destination, count, source, count, true);
     sync();
     if (heap_.has_proxy()) return reduce_in_turn(destination, source, count, how);
     const std::uint64_t past = share(count, terms_.rank + 1);
@@ -188,6 +192,16 @@ class Team {
   WAYWISER_DEVICE void set_element(T* destination, T value, int member) const {
     gpu_.write(reinterpret_cast<Bits<T>*>(heap_.place(destination, 1, terms_.members[member])),
                __builtin_bit_cast(Bits<T>, value));
+  }
+  // Stops the kernel, before anything has moved.
+  template <typename T>
+  WAYWISER_DEVICE void check_apart(const T* destination, std::uint64_t to, const T* source, std::uint64_t from,
+                                   bool may_be_one) const {
+    if (destination < source + from && source < destination + to && !(may_be_one && destination == source))
+      heap_.stop_overlap(destination, source, from * sizeof(T));
+  }
+  WAYWISER_DEVICE std::uint64_t of_all(std::uint64_t count) const {
+    return static_cast<std::uint64_t>(terms_.size) * count;
   }
   WAYWISER_DEVICE std::uint64_t mine(std::uint64_t count) const {
     return static_cast<std::uint64_t>(terms_.rank) * count;

@@ -50,7 +50,16 @@ WAYWISER_DEVICE constexpr unsigned bulk_piece_of(unsigned staging) {
 }
 
 // Why a kernel has stopped.
-enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank, proxy_late, stopped, too_long };
+enum class FaultReason : std::uint32_t {
+  late = 1,
+  outside,
+  not_reached,
+  no_rank,
+  proxy_late,
+  stopped,
+  too_long,
+  overlap
+};
 
 // In host memory: what a kernel tells the host before it stops. `failed` is written last.
 struct alignas(16) FaultNotice {

@@ -1,4 +1,5 @@
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/heap/on_stream/enqueue_heap_call.hpp"
 #include "waywiser/heap/on_stream/stream_team_call.hpp"
@@ -8,11 +9,10 @@ namespace {
 
 using one_sided::StreamTeamCall, one_sided::TeamOp;
 
-// Parts of the heap of so many bytes. Throws unless they lie in it and do not overlap, or are one if they may be.
-void check_arrays(const Heap& heap, Bytes destination, Bytes to_bytes, Bytes source, Bytes from_bytes,
-                  bool may_be_one) {
+// Parts of the heap of so many bytes. Throws unless they lie in it, apart or as the kind of call permits.
+void check_arrays(const Heap& heap, CallKind kind, Bytes destination, Bytes to_bytes, Bytes source, Bytes from_bytes) {
   const Region to = heap.local().slice(destination, to_bytes), from = heap.local().slice(source, from_bytes);
-  if (!(may_be_one && destination == source) && overlap(to, from))
+  if (share_memory(from, to) && !may_share(kind, {from, to}))
     throw Error(ErrorKind::invalid_input, "heap '" + heap.name() + "': " + std::to_string(to_bytes) +
                                               " bytes at offset " + std::to_string(destination) + " overlap " +
                                               std::to_string(from_bytes) + " at " + std::to_string(source));
@@ -41,7 +41,7 @@ void enqueue(const Heap& heap, Stream& stream, const HeapTeam& team, StreamTeamC
 
 void Heap::broadcast(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes,
                      int root) const {
-  check_arrays(*this, destination, bytes, source, bytes, true);
+  check_arrays(*this, CallKind::broadcast, destination, bytes, source, bytes);
   if (root < 0 || root >= team.size())
     throw Error(ErrorKind::invalid_input,
                 "heap '" + name() + "': root " + std::to_string(root) + " of a team of " + std::to_string(team.size()));
@@ -55,8 +55,8 @@ void Heap::broadcast(Stream& stream, const HeapTeam& team, Bytes destination, By
 }
 
 void Heap::all_gather(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes) const {
-  check_arrays(*this, destination, product(*this, bytes, static_cast<std::uint64_t>(team.size())), source, bytes,
-               false);
+  check_arrays(*this, CallKind::all_gather, destination, product(*this, bytes, static_cast<std::uint64_t>(team.size())),
+               source, bytes);
   StreamTeamCall call;
   call.kind = StreamTeamCall::Kind::all_gather;
   call.destination = destination;
@@ -67,7 +67,7 @@ void Heap::all_gather(Stream& stream, const HeapTeam& team, Bytes destination, B
 
 void Heap::all_to_all(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes) const {
   const Bytes all = product(*this, bytes, static_cast<std::uint64_t>(team.size()));
-  check_arrays(*this, destination, all, source, all, false);
+  check_arrays(*this, CallKind::all_to_all, destination, all, source, all);
   StreamTeamCall call;
   call.kind = StreamTeamCall::Kind::all_to_all;
   call.destination = destination;
@@ -79,7 +79,7 @@ void Heap::all_to_all(Stream& stream, const HeapTeam& team, Bytes destination, B
 void Heap::reduce(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, std::uint64_t count,
                   DataType type, TeamOp op) const {
   const Bytes all = product(*this, bytes_of(type), count);
-  check_arrays(*this, destination, all, source, all, true);
+  check_arrays(*this, CallKind::reduce, destination, all, source, all);
   const bool bits = op == TeamOp::bit_and || op == TeamOp::bit_or || op == TeamOp::bit_xor;
   if (is_complex(type) || type == DataType::float8_e4m3fn || type == DataType::float8_e5m2 || (bits && is_float(type)))
     throw Error(ErrorKind::invalid_input, "heap '" + this->name() + "': a team cannot combine " +
