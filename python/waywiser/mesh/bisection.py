@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.mesh.mesh import Numbers
+from waywiser.mesh.faces import Numbers
 
 
 def bisected(centres: NDArray[np.float64], parts: int) -> Numbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,20 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.errors import InputError
-
-Numbers = NDArray[np.int64]
-# Of each kind of cell: its faces, as numbers of its corners, in the order of VTK.
-FACES: dict[str, tuple[tuple[int, ...], ...]] = {
-    "triangle": ((0, 1), (1, 2), (2, 0)),
-    "quad": ((0, 1), (1, 2), (2, 3), (3, 0)),
-    "tetra": ((0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 2, 3)),
-    "pyramid": ((0, 1, 2, 3), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
-    "wedge": ((0, 1, 2), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)),
-    "hexahedron": ((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)),
-}
-CORNERS = {"triangle": 3, "quad": 4, "tetra": 4, "pyramid": 5, "wedge": 6, "hexahedron": 8}
-FLAT = ("triangle", "quad")
-_WIDEST = 4  # corners of a face
+from waywiser.mesh.faces import CORNERS, FLAT, WIDEST, Block, Numbers, distinct, faces_of, first_equals, hollow_cell
 
 
 class Mesh:
@@ -31,10 +18,12 @@ class Mesh:
 
     `points`: shape (points, 2) or (points, 3). `cells`: blocks of cells of one kind, each the kind's name ("triangle",
     "quad", "tetra", "pyramid", "wedge", "hexahedron") and the numbers of its corners, shape (cells, corners), in the
-    order of VTK. Cells are numbered from 0, block by block.
+    order of VTK. Cells are numbered from 0, block by block. A corner may be repeated, as in hexahedra that are prisms,
+    pyramids or tetrahedra: a face is the set of its distinct corners, and a face that has become a line is none.
 
     Raises InputError for another kind, for kinds of two dimensions, corners that are no point, points that are not
-    finite, and a face that more than two cells share.
+    finite, a cell whose repeated corners leave it no volume (in two dimensions no area), and two cells of the same
+    corners.
     """
 
     def __init__(self, points: Any, cells: Iterable[tuple[str, Any]]) -> None:
@@ -43,10 +32,11 @@ class Mesh:
             raise InputError(f"a mesh: points have shape (points, 2) or (points, 3), not {self.points.shape}")
         if not np.isfinite(self.points).all():
             raise InputError("a mesh: a point is not finite")
-        self.blocks: list[tuple[str, Numbers]] = [(kind, self._checked(kind, corners)) for kind, corners in cells]
+        self.blocks: list[Block] = [(kind, self._checked(kind, corners)) for kind, corners in cells]
         kinds = {kind for kind, _ in self.blocks}
         if kinds - set(FLAT) and kinds & set(FLAT):
             raise InputError(f"a mesh: cells of two dimensions, {' and '.join(sorted(kinds))}")
+        self._check_cells()
 
     def _checked(self, kind: str, corners: Any) -> Numbers:
         if kind not in CORNERS:
@@ -59,6 +49,20 @@ class Mesh:
         if numbers.min() < 0 or numbers.max() >= len(self.points):
             raise InputError(f"a mesh: a corner of a {kind} is none of the {len(self.points)} points")
         return numbers.astype(np.int64)
+
+    def _check_cells(self) -> None:
+        first = 0
+        for kind, corners in self.blocks:
+            row = hollow_cell(kind, corners)
+            if row is not None:
+                what = "area" if kind in FLAT else "volume"
+                points = ", ".join(map(str, corners[row].tolist()))
+                raise InputError(f"a mesh: cell {first + row}, a {kind} with the corners {points}, has no {what}")
+            first += len(corners)
+        equals = first_equals(self.blocks)
+        repeated = np.flatnonzero(equals != np.arange(len(equals)))
+        if len(repeated):
+            raise InputError(f"a mesh: cells {equals[repeated[0]]} and {repeated[0]} have the same corners")
 
     def __len__(self) -> int:
         return sum(len(corners) for _, corners in self.blocks)
@@ -74,23 +78,35 @@ class Mesh:
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
-        """The mean of each cell's corners, shape (cells, 2 or 3). Raises nothing."""
+        """The mean of each cell's distinct corners, shape (cells, 2 or 3). Raises nothing."""
         if not self.blocks:
             return np.zeros((0, self.points.shape[1]))
-        return np.concatenate([self.points[corners].mean(axis=1) for _, corners in self.blocks])
+        return np.concatenate([self._centres(distinct(corners)) for _, corners in self.blocks])
+
+    def _centres(self, sets: Numbers) -> NDArray[np.float64]:
+        there = (sets >= 0)[:, :, None]
+        centres: NDArray[np.float64] = self.points[sets].sum(axis=1, where=there) / there.sum(axis=1)
+        return centres
+
+    def _each_face(self) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+        """As faces_of, of all blocks, with numbers of cells for rows."""
+        first = 0
+        for kind, corners in self.blocks:
+            for shown, sets, rows in faces_of(kind, corners):
+                yield shown, sets, rows + first
+            first += len(corners)
 
     @cached_property
-    def _faces(self) -> tuple[Numbers, Numbers]:
-        """All faces of all cells: sorted corners, -1 where there are fewer than four; the cell of each."""
-        faces, owners, first = [np.zeros((0, _WIDEST), np.int64)], [np.zeros(0, np.int64)], 0
-        for kind, corners in self.blocks:
-            for face in FACES[kind]:
-                padded = np.full((len(corners), _WIDEST), -1, np.int64)
-                padded[:, : len(face)] = corners[:, list(face)]
-                faces.append(np.sort(padded, axis=1))
-                owners.append(np.arange(first, first + len(corners)))
-            first += len(corners)
-        return np.concatenate(faces), np.concatenate(owners)
+    def _shared(self) -> tuple[Numbers, NDArray[np.bool_], Numbers]:
+        """An order of all faces in which equal ones are neighbours, whether each is equal to the one before, and the
+        cells of the faces in that order."""
+        found = [(sets, rows) for _, sets, rows in self._each_face()]
+        faces = np.concatenate([np.zeros((0, WIDEST), np.int64), *(sets for sets, _ in found)])
+        owners = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])
+        order = np.lexsort(faces.T)
+        same = np.zeros(len(faces), bool)
+        same[1:] = (faces[order][1:] == faces[order][:-1]).all(axis=1)
+        return order, same, owners[order]
 
     @cached_property
     def pairs(self) -> Numbers:
@@ -98,13 +114,13 @@ class Mesh:
 
         Raises InputError if more than two cells share one.
         """
-        faces, owners = self._faces
-        order = np.lexsort(faces.T)
-        same = (faces[order][1:] == faces[order][:-1]).all(axis=1)
-        if (same[1:] & same[:-1]).any():
-            raise InputError("a mesh: more than two cells share a face")
-        first = np.flatnonzero(same)
-        pairs = np.sort(np.stack([owners[order[first]], owners[order[first + 1]]], axis=1), axis=1)
+        _, same, owners = self._shared
+        third = np.flatnonzero(same[1:] & same[:-1]) + 1
+        if len(third):
+            cells = ", ".join(map(str, sorted(owners[third[0] - 2 : third[0] + 1].tolist())))
+            raise InputError(f"a mesh: more than two cells share a face, for example {cells}")
+        second = np.flatnonzero(same)
+        pairs = np.sort(np.stack([owners[second - 1], owners[second]], axis=1), axis=1)
         return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
     def surface(self) -> tuple[Numbers, Numbers]:
@@ -112,21 +128,14 @@ class Mesh:
 
         Raises nothing.
         """
-        corners, owners = [np.zeros((0, _WIDEST), np.int64)], [np.zeros(0, np.int64)]
-        first = 0
-        for kind, numbers in self.blocks:
-            for face in FACES[kind]:
-                chosen = list(face) + [face[-1]] * (_WIDEST - len(face))
-                corners.append(numbers[:, chosen])
-                owners.append(np.arange(first, first + len(numbers)))
-            first += len(numbers)
-        faces = self._faces[0]
-        order = np.lexsort(faces.T)
-        same = (faces[order][1:] == faces[order][:-1]).all(axis=1)
-        shared = np.zeros(len(faces), bool)
-        shared[order[1:][same]] = True
-        shared[order[:-1][same]] = True
-        return np.concatenate(corners)[~shared], np.concatenate(owners)[~shared]
+        found = [(shown, rows) for shown, _, rows in self._each_face()]
+        corners = np.concatenate([np.zeros((0, WIDEST), np.int64), *(shown for shown, _ in found)])
+        owners = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])
+        order, same, _ = self._shared
+        shared = np.zeros(len(order), bool)
+        shared[order] = same
+        shared[order[:-1]] |= same[1:]
+        return corners[~shared], owners[~shared]
 
     @cached_property
     def graph(self) -> tuple[Numbers, Numbers]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from waywiser.errors import DeviceError
-from waywiser.mesh.mesh import Numbers
+from waywiser.mesh.faces import Numbers
 
 Cut = Callable[[Numbers, Numbers, int], Numbers]
 _OPTIONS, _OK = 40, 1  # METIS_NOPTIONS, METIS_OK

@@ -9,7 +9,8 @@ import numpy as np
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.halo.partition import MeshPartition
-from waywiser.mesh.mesh import Mesh, Numbers
+from waywiser.mesh.faces import Numbers
+from waywiser.mesh.mesh import Mesh
 from waywiser.mesh.parts import MeshParts
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 
 from waywiser.errors import InputError, InputTypeError, UnavailableError
 from waywiser.mesh.bisection import bisected
-from waywiser.mesh.mesh import Mesh, Numbers
+from waywiser.mesh.faces import Numbers
+from waywiser.mesh.mesh import Mesh
 from waywiser.mesh.metis import find_metis
 
 BISECTION = "recursive coordinate bisection"
