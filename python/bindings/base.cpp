@@ -1,13 +1,23 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bindings/bindings.hpp"
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json_bounds.hpp"
+#include "waywiser/base/launchers.hpp"
 #include "waywiser/base/units.hpp"
 
 namespace nb = nanobind;
@@ -29,6 +39,50 @@ void raise_error(const std::exception_ptr& thrown, void* payload) {
   }
 }
 
+waywiser::Started who_started_with(const std::optional<std::map<std::string, std::string>>& variables) {
+  if (!variables) return waywiser::who_started();
+  const auto look_up = [&](std::string_view name) -> std::optional<std::string> {
+    const auto found = variables->find(std::string(name));
+    return found == variables->end() || found->second.empty() ? std::nullopt : std::optional(found->second);
+  };
+  return waywiser::who_started(look_up, {});
+}
+
+using Names = std::vector<std::string>;
+
+// The name of each launcher, and its variables by what they tell.
+std::vector<std::pair<std::string, std::vector<Names>>> table_of_launchers() {
+  std::vector<std::pair<std::string, std::vector<Names>>> table;
+  for (const waywiser::Launcher& row : waywiser::launchers()) {
+    std::vector<Names> cells{{std::string(row.rank)}, {std::string(row.size)}};
+    for (const auto& names : {row.needed, row.local_rank, row.local_size, row.machines, row.job})
+      cells.emplace_back(names.begin(), names.end());
+    table.emplace_back(row.name, std::move(cells));
+  }
+  return table;
+}
+
+void bind_launchers(nb::module_& m) {
+  using waywiser::Started;
+  nb::class_<Started>(m, "Started", "Who started a process, and as what.")
+      .def_ro("launcher", &Started::launcher)
+      .def_ro("rank", &Started::rank)
+      .def_ro("size", &Started::size)
+      .def_ro("local_rank", &Started::local_rank)
+      .def_ro("local_size", &Started::local_size)
+      .def_ro("machines", &Started::machines)
+      .def_ro("job", &Started::job)
+      .def_ro("claim", &Started::claim);
+  m.def("who_started", who_started_with, nb::arg("variables") = nb::none(),
+        "Who started this process, or one of which only these variables are known. Raises Error if they contradict "
+        "each other.");
+  m.def("launchers", table_of_launchers,
+        "Each launcher and its variables: rank, size, others that must be set, rank and ranks on this machine, "
+        "machines, name of the job.");
+  m.def("tells_of_a_job", &waywiser::tells_of_a_job, nb::arg("name"),
+        "Whether a launcher tells a rank with this variable of the environment which one it is of which job.");
+}
+
 }  // namespace
 
 void bind_base(nb::module_& m) {
@@ -43,6 +97,5 @@ void bind_base(nb::module_& m) {
         waywiser::check_json_bounds({text.c_str(), text.size()}, what);
       },
       nb::arg("text"), nb::arg("what"), "Raises Error for a text that takes too long or too much memory to parse.");
-  m.def("tells_of_a_job", &waywiser::tells_of_a_job, nb::arg("name"),
-        "Whether a launcher tells a rank with this variable of the environment which one it is of which job.");
+  bind_launchers(m);
 }

@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/bindings.hpp"
-#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/machine_connection.hpp"
 #include "waywiser/comm/bootstrap/machine_service.hpp"
@@ -19,9 +18,7 @@ namespace {
 constexpr Seconds meeting_patience = 60;
 constexpr Seconds line_patience = 30;
 
-// In a batch script Slurm has set the variables of a rank, and there is one process.
 std::pair<int, int> rank_and_size() {
-  if (environment("SLURM_PROCID") && !environment("SLURM_STEP_ID") && !environment("WAYWISER_ROOT")) return {0, 1};
   const Launch launch = read_launch();
   return {launch.rank, launch.size};
 }

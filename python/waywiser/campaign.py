@@ -154,7 +154,7 @@ def _disturbed(profile: dict[str, Any]) -> int:
 def measure_into(results: Results, topology: Any, request: Request) -> Profile:
     """Measures missing points and writes profile.json, repeatedly and at the end.
 
-    Raises stages.Stopped after Ctrl-C or SIGTERM; profile.json then holds the measurements so far.
+    Raises stages.Stopped after Ctrl-C, SIGTERM or SIGHUP; profile.json then holds the measurements so far.
     """
     previous = _previous(results, request)
     old = results.needed_profile() if previous else None

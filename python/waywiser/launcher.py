@@ -19,6 +19,7 @@ from waywiser.ranks.ends import Ends
 from waywiser.ranks.job import Job
 from waywiser.ranks.keeper import Keeper, kept_elsewhere
 from waywiser.ranks.lines import Lines
+from waywiser.signals import ENDING, handle, restore
 
 if TYPE_CHECKING:
     from waywiser.apply.rank_setup import RankSetup
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 GRACE = 3.0  # seconds that the other ranks have to report errors after one has failed
 _PATIENCE_AFTER_TERM = 2.0
 _BETWEEN_LOOKS = 0.5  # between checks whether the grace is over
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_ENDING = (*ENDING, signal.SIGQUIT)  # Ctrl-C may be for a program that goes on
+_PATIENCE_AFTER_SIGNAL = 5.0  # until ranks that have not ended get SIGTERM, then SIGKILL
+_FORWARDED = (signal.SIGINT, *_ENDING, signal.SIGUSR1, signal.SIGUSR2)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -40,6 +43,8 @@ class Launcher:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._ends = Ends()
         self._interrupts = 0
+        self._ended_by = 0  # the first signal that asked for the end
+        self._end_by = math.inf
         self._failed: int | None = None  # exit code of the first
         self._output_lost: OSError | None = None
         self._made: list[RankSetup] | None = None
@@ -50,25 +55,27 @@ class Launcher:
         """Starts all ranks and waits for them; returns 0 or the exit code of the first that failed."""
         if shutil.which(self._job.command[0]) is None and self._job.places is None:
             raise InputError(f"there is no program '{self._job.command[0]}'")
-        before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
+        before = handle(_FORWARDED, self._forward)
         keeper = Keeper(self._job.name)
         try:
             for rank in range(self._job.count):
-                self._start(rank, keeper)
+                if not self._ended_by:
+                    self._start(rank, keeper)
             if self._lines is not None:
                 self._lines.start()
             self._wait(keeper)
         finally:
             self._end_all()
-            keeper.close()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            keeper.close(all_ended=not self._ended_by)
+            restore(before)
             if self._lines is not None:
                 self._lines.finish()
             self._ends.close()
         return self._exit_code()
 
     def _exit_code(self) -> int:
+        if self._ended_by:
+            return 128 + self._ended_by
         if self._output_lost is not None:
             if isinstance(self._output_lost, BrokenPipeError):
                 return 128 + signal.SIGPIPE
@@ -173,13 +180,13 @@ class Launcher:
         return process
 
     def _wait(self, keeper: Keeper) -> None:
-        end_by = math.inf
-        while self._ends.running() and time.monotonic() < end_by:
+        while self._ends.running() and time.monotonic() < self._end_by:
             for process in self._ends.wait(_BETWEEN_LOOKS):
-                keeper.forget(process.pid)
+                if not self._ended_by:  # else its process group may have others, who are ended, too
+                    keeper.forget(process.pid)
                 self._note_end(process)
-            if end_by == math.inf and (self._failed is not None or self._output_lost is not None):
-                end_by = time.monotonic() + GRACE
+            if self._end_by == math.inf and (self._failed is not None or self._output_lost is not None):
+                self._end_by = time.monotonic() + GRACE
 
     def _note_end(self, process: subprocess.Popen[bytes]) -> None:
         if self._failed is not None or not process.returncode:
@@ -201,8 +208,11 @@ class Launcher:
             self._signal_all(signal.SIGTERM)
 
     def _forward(self, number: int, _frame: object) -> None:
-        """Ctrl-C goes to all ranks; a second one ends them."""
-        self._interrupts += number in (signal.SIGINT, signal.SIGTERM)
+        """A signal goes to all ranks; a second one that asks for their end ends them."""
+        self._interrupts += number == signal.SIGINT or number in _ENDING
+        if number in _ENDING and not self._ended_by:
+            self._ended_by = number
+            self._end_by = min(self._end_by, time.monotonic() + _PATIENCE_AFTER_SIGNAL)
         self._signal_all(signal.SIGKILL if self._interrupts > 1 else number)
 
     def _signal_all(self, number: int) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime
 import json
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import waywiser._core as _core
+from waywiser.signals import ENDING, end_at_once, handle, restore
 from waywiser.units import format_bytes
 from waywiser.verification import SCHEMA as VERIFICATION_SCHEMA
 from waywiser.verification import VERSION as VERIFICATION_VERSION
@@ -62,36 +62,19 @@ class Watch:
 
 
 @contextmanager
-def stopping_on_interrupt(watch: Watch, numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
-    """While inside, the first Ctrl-C or SIGTERM sets `watch.stop`; a second one ends the program at once."""
+def stopping_on_interrupt(watch: Watch, numbers: Sequence[signal.Signals] = (signal.SIGINT, *ENDING)) -> Iterator[None]:
+    """While inside, the first Ctrl-C, SIGTERM or SIGHUP sets `watch.stop`; a second one ends the program at once."""
 
-    def handle(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         if watch.stop:
-            _end_at_once(number, frame)
+            end_at_once(number, frame)
         watch.stop = number
 
-    previous = {number: signal.signal(number, handle) for number in numbers}
+    previous = handle(numbers, stop)
     try:
         yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """While inside, a batch system's SIGTERM acts like Ctrl-C: it ends the program and the processes it started."""
-    previous = signal.signal(signal.SIGTERM, _end_at_once)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    sys.exit(128 + number)
+        restore(previous)
 
 
 def peer_program() -> str:

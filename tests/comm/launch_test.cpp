@@ -9,16 +9,16 @@
 namespace waywiser {
 namespace {
 
-using Variables = std::map<std::string, std::string, std::less<>>;
+using Settings = std::map<std::string, std::string, std::less<>>;
 
-Launch read(const Variables& variables) {
+Launch read(const Settings& variables) {
   return read_launch([&](std::string_view name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
   });
 }
 
-std::string refusal(const Variables& variables) {
+std::string refusal(const Settings& variables) {
   try {
     read(variables);
   } catch (const Error& error) {
@@ -37,11 +37,16 @@ TEST(Launch, AloneWithoutALauncher) {
 }
 
 TEST(Launch, EachLauncherHasItsVariables) {
-  const std::pair<std::string, Variables> launchers[] = {
+  const std::pair<std::string, Settings> launchers[] = {
       {"waywiser run", {{"WAYWISER_RANK", "2"}, {"WAYWISER_SIZE", "4"}, {"WAYWISER_JOB", "7"}}},
       {"Open MPI", {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}},
       {"PMI", {{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}}},
-      {"srun", {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}, {"SLURM_NNODES", "1"}, {"SLURM_JOB_ID", "9"}}},
+      {"srun",
+       {{"SLURM_PROCID", "2"},
+        {"SLURM_STEP_NUM_TASKS", "4"},
+        {"SLURM_STEP_ID", "0"},
+        {"SLURM_NNODES", "1"},
+        {"SLURM_JOB_ID", "9"}}},
       {"torchrun", {{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_PORT", "29500"}}},
   };
   for (const auto& [launcher, variables] : launchers) {
@@ -55,14 +60,18 @@ TEST(Launch, EachLauncherHasItsVariables) {
 }
 
 TEST(Launch, OneLauncherInsideAnother) {
-  const Launch launch =
-      read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"WAYWISER_RANK", "1"}, {"WAYWISER_SIZE", "2"}});
+  const Launch launch = read({{"SLURM_PROCID", "0"},
+                              {"SLURM_STEP_NUM_TASKS", "8"},
+                              {"SLURM_STEP_ID", "0"},
+                              {"WAYWISER_RANK", "1"},
+                              {"WAYWISER_SIZE", "2"}});
   EXPECT_EQ(launch.launcher, "waywiser run");
   EXPECT_EQ(launch.size, 2);
 }
 
 TEST(Launch, SeveralMachinesNeedARootAndASecret) {
-  Variables variables{{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_NODES", "2"}};
+  Settings variables{
+      {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_NODES", "2"}};
   EXPECT_NE(refusal(variables).find("WAYWISER_ROOT"), std::string::npos);
   variables["WAYWISER_ROOT"] = "node1:4711";
   EXPECT_NE(refusal(variables).find("WAYWISER_SECRET"), std::string::npos);
@@ -73,7 +82,7 @@ TEST(Launch, SeveralMachinesNeedARootAndASecret) {
 }
 
 TEST(Launch, PmiUnderSlurmAsksSlurmForTheMachines) {
-  Variables variables{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}};
+  Settings variables{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}};
   EXPECT_NE(refusal(variables).find("WAYWISER_ROOT"), std::string::npos);
   variables["MPI_LOCALNRANKS"] = "4";
   EXPECT_FALSE(read(variables).root);
@@ -89,10 +98,19 @@ TEST(Launch, TorchrunNamesTheRootItself) {
   EXPECT_EQ(text(*launch.root), "[fd00::1]:29501");
 }
 
+TEST(Launch, TorchsVariablesWithoutTorchrunNameTheRootToo) {
+  Settings variables{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "train-master-0"}, {"MASTER_PORT", "23456"}};
+  EXPECT_NE(refusal(variables).find("WAYWISER_SECRET"), std::string::npos);
+  variables["WAYWISER_SECRET"] = secret;
+  EXPECT_EQ(text(*read(variables).root), "train-master-0:23457");
+  variables["MASTER_ADDR"] = "127.0.0.1";
+  EXPECT_FALSE(read(variables).root);
+}
+
 TEST(Launch, BadNumbersAreNamed) {
   EXPECT_EQ(refusal({{"WAYWISER_RANK", "4"}, {"WAYWISER_SIZE", "4"}}), "WAYWISER_RANK='4' is no number from 0 to 3");
   EXPECT_EQ(refusal({{"PMI_RANK", "0"}, {"PMI_SIZE", "1e3"}}), "PMI_SIZE='1e3' is no number from 1 to 32767");
-  EXPECT_EQ(refusal({{"RANK", "0"}}), "WORLD_SIZE is not set, but the other variables of its launcher are");
+  EXPECT_EQ(refusal({{"PMI_RANK", "0"}}), "PMI_SIZE is not set, but the other variables of its launcher are");
 }
 
 TEST(Endpoint, IsReadBackAndRefused) {

@@ -62,7 +62,7 @@ def test_json_is_whole_with_any_number_of_rows() -> None:
         assert (told["schema"], told["version"], told["left_out"]) == ("waywiser.offload", 1, {})
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("form", ["", "--json", "--csv"])
 def test_each_row_is_printed_as_soon_as_it_is_measured(form: str, sent: signal.Signals) -> None:
     """The sums of the second row take the CPU alone half a minute: nobody waits for them."""

@@ -375,7 +375,7 @@ PCIE_CASES = [
         WARNING,
         "not bound to a NUMA node",
         gpu() | numa(2) | {"/proc/self/status": STATUS.format("0-7")},
-        environment={"SLURM_PROCID": "0"},
+        environment={"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "1"},
     ),
 ]
 
@@ -434,7 +434,12 @@ CONTAINER_CASES = [
         PROBLEM,
         "1 of 2",
         TWO,
-        environment={"CUDA_VISIBLE_DEVICES": "0", "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+        environment={
+            "CUDA_VISIBLE_DEVICES": "0",
+            "OMPI_COMM_WORLD_RANK": "0",
+            "OMPI_COMM_WORLD_SIZE": "2",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+        },
     ),
     Case("D17", PROBLEM, "can open 1", TWO | {"/dev/nvidia0": "", "/dev/nvidiactl": ""}),
     Case("D18", OK, "not in a container", NAMESPACES),

@@ -17,7 +17,7 @@ from waywiser.doctor import libraries
 from waywiser.doctor.compare import code, compare, node_names, worst_first
 from waywiser.doctor.finding import Status
 from waywiser.doctor.gather import gather_reports
-from waywiser.doctor.job import Job, job, nodes
+from waywiser.doctor.job import Job
 from waywiser.doctor.report import SCHEMA, Report, examine, read_report, selected
 from waywiser.doctor.root import Root
 from waywiser.doctor.table import print_comparison
@@ -214,34 +214,11 @@ def test_problems_of_a_node_come_first(tmp_path: Path) -> None:
     assert worst_first(report) == ["D04", "D23", "D06"]
 
 
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, None),
-        ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0"}, Job(3, 8, "17-0")),
-        ({"WAYWISER_RANK": "1", "WAYWISER_SIZE": "4", "WAYWISER_JOB": "7", "RANK": "0"}, Job(1, 4, "7")),
-        ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "a/b"}, Job(0, 2, "a-b")),
-        ({"PMI_RANK": "9", "PMI_SIZE": "2"}, None),
-        ({"RANK": "x", "WORLD_SIZE": "2"}, None),
-    ],
-)
-def test_launchers(environment: dict[str, str], expected: Job | None) -> None:
-    assert job(environment) == expected
-
-
-def test_nodes_of_a_job() -> None:
-    openmpi = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"}
-    slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NNODES": "2"}
-    assert nodes({}) == 1 and nodes(slurm) == 2 and nodes({**slurm, "SLURM_NNODES": "x"}) == 1
-    assert nodes({**openmpi, "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}) == 2
-    assert nodes({**openmpi, **slurm, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}) == 1
-
-
 def test_gather_names_the_missing_ranks(tmp_path: Path) -> None:
     mine = reports("580")[0]
     assert gather_reports(mine, Job(2, 4, "x"), tmp_path, 1) is None
-    with pytest.raises(InputError, match=r"no report of rank 1, 3 .*--gather DIR"):
-        gather_reports(mine, Job(0, 4, "x"), tmp_path, 0)
+    with pytest.raises(InputError, match=r"no report of rank 1, 3 .*--gather DIR.*; PMI_SIZE=4 says"):
+        gather_reports(mine, Job(0, 4, "x", "PMI_SIZE=4 says"), tmp_path, 0)
     for rank in (1, 3):
         gather_reports(mine, Job(rank, 4, "x"), tmp_path, 1)
     found = gather_reports(mine, Job(0, 4, "x"), tmp_path, 1)
@@ -252,7 +229,8 @@ def test_a_job_on_machines_that_cannot_meet_is_gathered_through_this_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, value in {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_NODES": "2"}.items():
+    task = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_NODES": "2"}
+    for name, value in task.items():
         monkeypatch.setenv(name, value)
     mine = reports("580")[0]
     gather_reports(mine, Job(1, 2, "x"), None, 1)

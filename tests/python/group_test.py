@@ -220,6 +220,33 @@ def test_hosts_are_filled_in_order(tmp_path: Path) -> None:
         place_ranks(4, read_hosts(file))
 
 
+@pytest.mark.parametrize(
+    ("line", "host"),
+    [
+        ("localhost:2", Host("localhost", 2)),
+        ("\ufefflocalhost slots=2", Host("localhost", 2)),
+        ("[::1]", Host("::1")),
+        ("[fe80::1%eth0]:3", Host("fe80::1%eth0", 3)),
+        ("::1 slots=2", Host("::1", 2)),
+        ("me@node1:2  # of MPICH", Host("me@node1", 2)),
+        ("node1 2", Host("node1", 2)),
+    ],
+)
+def test_hosts_as_other_launchers_write_them(line: str, host: Host, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text(line + "\n", encoding="utf-8")
+    assert read_hosts(tmp_path / "hosts") == [host]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["node:x", "node:", ":2", "[::1", "[::1]2", "[]:2", "node:2 slots=2", "node:0", "-o:2", "a b c", "node slots"],
+)
+def test_lines_that_are_no_host_are_named(line: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text(line + "\n")
+    with pytest.raises(InputError, match=r"hosts:1: write NAME, NAME slots=N or NAME:N, not '"):
+        read_hosts(tmp_path / "hosts")
+
+
 def test_ranks_by_ssh(tmp_path: Path) -> None:
     """A stand-in for ssh: runs the command here, through a shell like ssh, and records its visible arguments."""
     ssh = tmp_path / "ssh"

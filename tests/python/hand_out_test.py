@@ -146,7 +146,8 @@ def test_each_rank_says_that_its_settings_are_simulated(tmp_path: Path) -> None:
 
 def test_a_rank_of_somebody_elses_job_says_it_too(tmp_path: Path) -> None:
     keep(tmp_path, replace(ALL, fingerprint=_core.discover().fingerprint, label=LABEL, settings=(PREDICTED,)))
-    told = {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "4(x2)"}
+    told = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_ID": "0", "SLURM_LOCALID": "1"}
+    told |= {"SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_STEP_NUM_NODES": "2"}
     done = run_ranks(tmp_path, "--accept-simulated", **told)
     assert (done.returncode, done.stdout) == (0, "1\n")
     assert "rank 5 on " in done.stderr and "1 simulated setting, not measured" in done.stderr

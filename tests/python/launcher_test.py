@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -162,6 +162,83 @@ def test_the_launchers_death_ends_ranks_elsewhere(tmp_path: Path) -> None:
     job.kill()
     job.communicate()
     until(lambda: not any(map(lives, ranks)), "the ends of the ranks")
+
+
+WAITS = PLAIN + (
+    "import signal, subprocess\n"
+    "hold = sys.argv[1]\n"
+    "numbers = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]\n"
+    "if 'ignores' in hold: [signal.signal(one, signal.SIG_IGN) for one in numbers]\n"
+    "def note(number, frame): open(sys.argv[2] + '/heard' + rank, 'w').close()\n"
+    "if 'notes' in hold: [signal.signal(one, note) for one in numbers]\n"
+    "others = [subprocess.Popen(['sleep', '1000'], start_new_session='apart' in hold).pid] if 'child' in hold else []\n"
+    "open(sys.argv[2] + '/' + rank, 'w').write(' '.join(map(str, [os.getpid(), *others])) + '\\n')\n"
+    "while True: time.sleep(1000)\n"
+)
+
+
+def waiting(folder: Path, how: str, before: Sequence[str] = ()) -> tuple[subprocess.Popen[str], list[int]]:
+    """A job of two ranks that wait, and their processes."""
+    command = [*before, *COMMAND, "run", "-n", "2", "--plain", sys.executable, "-c", WAITS, how, str(folder)]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    files = [folder / rank for rank in "01"]
+    until(lambda: all(file.exists() and file.read_text().endswith("\n") for file in files), "the ranks")
+    return job, [int(word) for file in files for word in file.read_text().split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT])
+@pytest.mark.parametrize("how", ["ends", "ignores", "ends, child", "ignores, child", "ends, child apart"])
+def test_a_signal_ends_the_launcher_and_its_ranks(number: signal.Signals, how: str, tmp_path: Path) -> None:
+    job, processes = waiting(tmp_path, how)
+    begin = time.monotonic()
+    job.send_signal(number)
+    _, errors = job.communicate(timeout=60)
+    assert time.monotonic() - begin < 10  # what is promised; a rank that ignores it takes 7
+    assert (job.returncode, errors) == (128 + number, "")
+    until(lambda: not any(map(lives, processes)), "the ends of the ranks")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_ends_ranks_at_once(number: signal.Signals, tmp_path: Path) -> None:
+    job, processes = waiting(tmp_path, "notes")
+    job.send_signal(number)
+    until(lambda: all((tmp_path / f"heard{rank}").exists() for rank in "01"), "the first signal")
+    job.send_signal(number)
+    job.communicate(timeout=60)
+    assert job.returncode in (128 + number, 137)
+    assert not any(map(lives, processes))
+
+
+def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
+    job, processes = waiting(tmp_path, "ends", before=["nohup"])
+    job.send_signal(signal.SIGHUP)
+    for process in [job.pid, *processes]:
+        ignored = re.search(r"^SigIgn:\s*(\w+)", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+        assert ignored and int(ignored[1], 16) & 1 << (signal.SIGHUP - 1)
+    job.send_signal(signal.SIGTERM)
+    assert job.communicate(timeout=60) and job.returncode == 128 + signal.SIGTERM
+
+
+def test_a_terminal_that_closes_ends_the_job(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "run", "-n", "2", "--plain", sys.executable, "-c", WAITS, "ends", str(tmp_path)]
+    begin = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    with subprocess.Popen(
+        [sys.executable, "-c", begin, *command], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as job:
+        os.close(theirs)
+        files = [tmp_path / rank for rank in "01"]
+        until(lambda: all(file.exists() and file.read_text().endswith("\n") for file in files), "the ranks")
+        os.close(ours)
+        assert job.wait(60) == 128 + signal.SIGHUP
+    assert not any(lives(int(file.read_text())) for file in files)
+
+
+def test_joining_leaves_sighup_to_the_program() -> None:
+    """UCX would take it for an attached debugger."""
+    caught = "[int(line.split()[1], 16) for line in open('/proc/self/status') if line.startswith('SigCgt')][0]"
+    code, lines, errors = run(2, f"print({caught} & 1 << (signal.SIGHUP - 1))")
+    assert (code, lines) == (0, ["0", "0"]), errors
 
 
 LEAVES = {

@@ -39,6 +39,7 @@ SelectType=select/linear
 SchedulerType=sched/builtin
 MpiDefault=none
 ReturnToService=2
+LaunchParameters=use_interactive_step
 PluginDir={plugins}
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES State=UP

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -73,13 +74,16 @@ class PetscPrograms:
         return self._made[source]
 
     def run(
-        self, ranks: int, source: str, *arguments: str, sf_type: str = "waywiser", **environment: str
-    ) -> tuple[int, list[str], str]:
-        """Exit code, lines of output, errors. The type comes from the environment: the program does not know of it."""
+        self, ranks: int, source: str, *arguments: str, sf_type: str = "waywiser", before: Sequence[str] = (),
+        **environment: str,
+    ) -> tuple[int, list[str], str]:  # fmt: skip
+        """Exit code, lines of output, errors. The type comes from the environment: the program does not know of it.
+        `before`: words of a command that becomes the program."""
         options = f"-dll_append {self.plugin} -sf_type waywiser" if sf_type == "waywiser" else f"-sf_type {sf_type}"
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
         answer = subprocess.run(
-            [_outside("mpirun") or "mpirun", "--oversubscribe", "-n", str(ranks), self.program(source), *arguments],
+            [_outside("mpirun") or "mpirun", "--oversubscribe", "-n", str(ranks), *before,
+             self.program(source), *arguments],
             env={**os.environ, **root, "PETSC_OPTIONS": options, **environment},
             capture_output=True, text=True, check=False, timeout=100, cwd=self.folder,
         )  # fmt: skip

@@ -160,6 +160,7 @@ def test_another_petsc_is_refused_in_one_line(petsc: PetscPrograms, tmp_path: Pa
 
 
 def test_ranks_that_no_launcher_has_started_together_are_refused(petsc: PetscPrograms) -> None:
-    code, lines, errors = petsc.run(1, TESTS + "ex10", WAYWISER_RANK="0", WAYWISER_SIZE="2", WAYWISER_TIMEOUT="1")
+    two = ["env", "WAYWISER_RANK=0", "WAYWISER_SIZE=2"]  # inside mpirun; outside, mpirun would be the inner launcher
+    code, lines, errors = petsc.run(1, TESTS + "ex10", before=two, WAYWISER_TIMEOUT="1")
     assert code == 2
     assert [line for line in [*lines, *errors.splitlines()] if line.startswith("waywiser: the PetscSF type cannot be")]

@@ -16,10 +16,10 @@ from waywiser import _core
 from waywiser.apply.rank_setup import setup_for
 from waywiser.apply.require import ROADS, missing, required
 from waywiser.apply.setting import Setting, Settings
-from waywiser.apply.start_rank import local_rank
 from waywiser.apply.store import keep
 from waywiser.apply.watch import keep_watched, watched
 from waywiser.doctor.checks import CHECKS
+from waywiser.doctor.job import local_rank
 from waywiser.errors import InputError
 from waywiser.monitor.counters import Sample
 from waywiser.topology.load import read_machine
@@ -193,22 +193,24 @@ def test_run_watches_and_refuses(tmp_path: Path) -> None:
     assert missing_program.returncode == 2 and "no-such-program" in missing_program.stderr
 
 
+# Of seven ranks on several machines.
+TASK = {"SLURM_PROCID": "3", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "7", "SLURM_STEP_NUM_NODES": "4"}
+
+
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
         ({}, (0, 1)),
-        ({"SLURM_LOCALID": "3", "SLURM_NTASKS_PER_NODE": "4(x2)"}, (3, 4)),
-        ({"SLURM_LOCALID": "0", "SLURM_TASKS_PER_NODE": "8"}, (0, 8)),
-        ({"SLURM_LOCALID": "1", "SLURM_NODEID": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x3),1"}, (1, 2)),
-        ({"SLURM_LOCALID": "0", "SLURM_NODEID": "3", "SLURM_STEP_TASKS_PER_NODE": "2(x3),1"}, (0, 1)),
-        ({"SLURM_LOCALID": "1", "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "1,4,2(x2)"}, (1, 4)),
-        ({"SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_TASKS_PER_NODE": "8"}, (0, 2)),
-        ({"SLURM_LOCALID": "1", "SLURM_NODEID": "9", "SLURM_STEP_TASKS_PER_NODE": "4(x2)"}, (1, 2)),
-        ({"SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "x", "SLURM_TASKS_PER_NODE": "3"}, (1, 3)),
-        ({"SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2(x", "SLURM_TASKS_PER_NODE": ""}, (1, 2)),
-        ({"LOCAL_RANK": "1"}, (1, 2)),
-        ({"OMPI_COMM_WORLD_LOCAL_RANK": "-1"}, (0, 1)),
-        ({"WAYWISER_LOCAL_RANK": "2", "WAYWISER_LOCAL_SIZE": "1"}, (2, 3)),
+        ({"SLURM_LOCALID": "3", "SLURM_PROCID": "0", "SLURM_TASKS_PER_NODE": "4(x2)"}, (0, 1)),  # a batch script
+        ({**TASK, "SLURM_LOCALID": "1", "SLURM_NODEID": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x3),1"}, (1, 2)),
+        ({**TASK, "SLURM_LOCALID": "0", "SLURM_NODEID": "3", "SLURM_STEP_TASKS_PER_NODE": "2(x3),1"}, (0, 1)),
+        ({**TASK, "SLURM_LOCALID": "1", "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "1,4,2(x2)"}, (1, 4)),
+        ({**TASK, "SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_TASKS_PER_NODE": "8"}, (0, 2)),
+        ({**TASK, "SLURM_LOCALID": "1", "SLURM_NODEID": "9", "SLURM_STEP_TASKS_PER_NODE": "4(x2)"}, (1, 2)),
+        ({**TASK, "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "x", "SLURM_TASKS_PER_NODE": "3"}, (1, 2)),
+        ({**TASK, "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2(x", "SLURM_TASKS_PER_NODE": ""}, (1, 2)),
+        ({"LOCAL_RANK": "1"}, (0, 1)),
+        ({"WAYWISER_RANK": "2", "WAYWISER_SIZE": "8", "WAYWISER_LOCAL_RANK": "2", "WAYWISER_LOCAL_SIZE": "4"}, (2, 4)),
     ],
 )
 def test_place_on_the_node(environment: dict[str, str], expected: tuple[int, int]) -> None:

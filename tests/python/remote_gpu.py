@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -78,9 +79,9 @@ class Server:
             assert time.monotonic() < deadline, state
         return state
 
-    def close(self) -> tuple[int, str]:
+    def close(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Exit code and errors."""
-        self.process.terminate()
+        self.process.send_signal(number)
         assert self.process.stderr is not None
         errors = self.process.stderr.read()
         return self.process.wait(PATIENCE), errors

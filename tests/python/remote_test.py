@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import urllib.request
 from pathlib import Path
@@ -289,12 +290,13 @@ def test_metrics_count_clients(tmp_path: Path) -> None:
     assert server.close()[0] == 0
 
 
-def test_sigterm_ends_the_clients_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_the_clients_processes(number: signal.Signals, tmp_path: Path) -> None:
     server = Server(tmp_path)
     gpu = ww.remote(server.address, key=server.key)
     gpu.synchronize()
     joined = server.wait_for("joined")
-    code, errors = server.close()
+    code, errors = server.close(number)
     assert (code, errors) == (0, "")
     assert not Path(f"/proc/{joined['process']}").exists()
     with pytest.raises(ww.TransferError):

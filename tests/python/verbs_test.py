@@ -125,7 +125,7 @@ def test_measure_goes_on_from_what_is_there(core: FakeCore, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("verb", ["measure", "tune"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_measuring_keeps_the_profile(
     core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, number: signal.Signals
 ) -> None:

@@ -18,6 +18,7 @@ from waywiser.apply.job_libraries import JobMpi, linked
 from waywiser.apply.setting import Setting
 from waywiser.errors import InputError
 from waywiser.ranks.hosts import Host
+from waywiser.signals import ended_by_signals
 
 Case = tuple[str, int]  # test, bytes
 Times = dict[Case, float]
@@ -38,6 +39,7 @@ def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(drop)}
 
 
+@ended_by_signals()
 def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: str) -> str:
     """Standard output. If the command fails or does not end, ends all its processes and raises InputError."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:

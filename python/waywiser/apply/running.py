@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.doctor.job import job
+from waywiser.doctor.job import started
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 def running_in_job(count: int) -> bool:
     """Whether a launcher has started this process as a rank, and no ranks are requested."""
-    return count == 1 and "WAYWISER_RANK" not in os.environ and job() is not None
+    return count == 1 and started().launcher not in ("none", "waywiser run")
 
 
 def setups_json(ranks: Sequence[int], setups: Sequence[RankSetup]) -> str:

@@ -17,33 +17,13 @@ from waywiser.apply.memory_policy import prefer_memory
 from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import all_kept, kept
 from waywiser.checked import clean
-from waywiser.doctor.job import job, slurm_tasks_here
+from waywiser.doctor.job import job, local_rank
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
 from waywiser.pair_rates import rates_for
 
-# Rank on the node and number of ranks of the node, in the variables of launchers.
-_LOCAL = (
-    ("WAYWISER_LOCAL_RANK", "WAYWISER_LOCAL_SIZE"),
-    ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
-    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    ("SLURM_LOCALID", ""),
-    ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
-)
-_MOST = 4096
 _NO_BINDING = "--no-binding"
 _OPTIONS = (_NO_BINDING, ACCEPT)
-
-
-def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Rank on this node and number of ranks of this node; (0, 1) if no launcher sets them."""
-    for rank, size in _LOCAL:
-        text = environment.get(rank, "")
-        if text.isdecimal() and len(text) < 6:
-            told = environment.get(size, "")
-            count = int(told) if told.isdecimal() and len(told) < 6 else slurm_tasks_here(environment)
-            return int(text), min(max(count, int(text) + 1), _MOST)
-    return 0, 1
 
 
 def setups_here(
@@ -132,7 +112,7 @@ def become(setup: RankSetup, command: Sequence[str]) -> None:
 def main() -> None:
     """Arguments: optional --no-binding and --accept-simulated, folder of results, program, its arguments."""
     try:
-        rank, size = local_rank(os.environ)
+        rank, size = local_rank()
         arguments = sys.argv[1:]
         options = []
         while arguments[0] in _OPTIONS:

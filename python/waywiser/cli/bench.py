@@ -17,6 +17,7 @@ from waywiser.cli.options import AsJson, ResultsFolder
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
+from waywiser.signals import ENDING, handle
 
 if TYPE_CHECKING:
     from waywiser.bench.run import Wanted
@@ -156,9 +157,9 @@ def among(words: list[str], known: tuple[str, ...], option: str) -> list[str]:
 
 def _in_job() -> bool:
     """Whether a launcher has started this process as one of several ranks."""
-    from waywiser import _core
+    from waywiser.doctor.job import started
 
-    return int(_core.launched_ranks()) > 1
+    return started().size > 1
 
 
 def backend_for(asked: str, memory: Sequence[str]) -> str:
@@ -189,7 +190,7 @@ def _with_own_ranks(
 
     kind = backend_for(backend, wanted.memory)
     outcome = Outcome(kind)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints the results so far
+    handle(ENDING, signal.default_int_handler)  # prints the results so far
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         by_kernel = KERNEL in wanted.modes

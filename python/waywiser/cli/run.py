@@ -15,6 +15,7 @@ from waywiser.launcher import Launcher
 from waywiser.ranks.hosts import place_ranks, read_hosts
 from waywiser.ranks.job import Job
 from waywiser.results import DEFAULT
+from waywiser.signals import ENDING, handle, restore
 
 # All arguments after the program belong to it.
 CONTEXT = {"allow_interspersed_args": False}
@@ -26,7 +27,7 @@ def run(
     ],
     count: Annotated[int, typer.Option("-n", metavar="N", min=1, max=32767, help="Number of ranks.")] = 1,
     hosts: Annotated[
-        Path | None, typer.Option("--hosts", metavar="FILE", help="Machines, by ssh: a line NAME [slots=N] for each.")
+        Path | None, typer.Option("--hosts", metavar="FILE", help="Machines, by ssh: lines NAME [slots=N] or NAME:N.")
     ] = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="Begin each line of output with the rank.")] = False,
     port: Annotated[
@@ -92,9 +93,10 @@ def run(
 def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulated: bool, as_json: bool) -> int:
     """Prints the setup of each rank of this node."""
     from waywiser.apply.running import setups_json, show_setups
-    from waywiser.apply.start_rank import local_rank, setups_here
+    from waywiser.apply.start_rank import setups_here
+    from waywiser.doctor.job import local_rank
 
-    ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
+    ranks = [local_rank()] if in_job else [(rank, count) for rank in range(count)]
     setups = setups_here(output, ranks, os.environ, bound, accept_simulated)
     if as_json:
         print(setups_json([rank for rank, _ in ranks], setups))
@@ -113,10 +115,9 @@ def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_
 def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:
     """Becomes the program; on the first rank of a node with --watch, starts it and watches these paths."""
     from waywiser.apply.running import watching
-    from waywiser.apply.start_rank import local_rank
-    from waywiser.doctor.job import nodes
+    from waywiser.doctor.job import local_rank, nodes
 
-    if watched_for is None or local_rank(os.environ)[0] != 0:
+    if watched_for is None or local_rank()[0] != 0:
         os.execvp(started[0], started)
     return watching(output, watched_for, lambda: _call(started), nodes())
 
@@ -136,7 +137,13 @@ def _required(text: str) -> list[str]:
 
 
 def _call(command: list[str]) -> int:
+    """SIGTERM and SIGHUP go to the program, which the launcher of the job may not know."""
     import subprocess
 
-    code = subprocess.call(command)
+    with subprocess.Popen(command) as process:
+        before = handle(ENDING, lambda number, _: process.send_signal(number))
+        try:
+            code = process.wait()
+        finally:
+            restore(before)
     return code if code >= 0 else 128 - code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import signal
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from waywiser.errors import InputError, UnavailableError
+from waywiser.signals import ENDING, handle
 
 _MOST_VIRTUAL = 64
 
@@ -59,7 +59,7 @@ def serve(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the log as JSON, a line for each event.")] = False,
 ) -> None:
-    """Offer GPUs to programs on other machines, until Ctrl-C or SIGTERM: see waywiser.remote.
+    """Offer GPUs to programs on other machines, until Ctrl-C, SIGTERM or SIGHUP: see waywiser.remote.
 
     Clients prove that they know the key before anything else of theirs is read. Between machines all data are
     encrypted, arrays too unless --data-plain and the client admit other ways. Each client has a process of its own; a
@@ -91,7 +91,7 @@ def serve(
         print(json.dumps({"at": at, "event": event, **facts}) if as_json else f"{at} {event} {words}", flush=True)
 
     server = Server((host, port), file, offer, log)
-    signal.signal(signal.SIGTERM, _as_ctrl_c)
+    handle(ENDING, _as_ctrl_c)
     more: dict[str, Any] = {}
     if scrapes is not None:
         from waywiser.cli.monitor import about_here

@@ -18,7 +18,7 @@ from waywiser.errors import InputError
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.plot_packages import why_no_plots
 from waywiser.results import DEFAULT, Results, recorded_machines
-from waywiser.stages import ended_by_sigterm
+from waywiser.signals import ended_by_signals
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
 # Upper limits for measuring and verifying: with GPUs, set-up and report a run takes under 10 min.
@@ -84,7 +84,7 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     quick, budget = request.quick, request.budget
     results = Results(output)
     topology = request.topology()
-    with ended_by_sigterm(), results.held(), the_other_machine(request):
+    with ended_by_signals(), results.held(), the_other_machine(request):
         in_a_minute = quick and budget is None and request.kind == "real"
         request.budget, verifying = _budgets(request, topology)
         measure_into(results, topology, request)

@@ -18,20 +18,20 @@ _REST = 0.05
 
 def gather_reports(report: Report, job: Job, folder: Path | None, seconds: float) -> list[Report] | None:
     """All reports by rank at rank 0, None at the others; through `folder` if one is given. Raises InputError."""
-    if folder is None and (why := _why_no_meeting(job)):
+    if folder is None and (why := _why_no_meeting()):
         if job.rank == 0:
             say(f"gathered through files in {Path.cwd()}: {why}")
         folder = Path.cwd()
     return _by_folder(report, job, folder, seconds) if folder else _by_meeting(report, seconds)
 
 
-def _why_no_meeting(job: Job) -> str:
+def _why_no_meeting() -> str:
     """Why the ranks cannot meet over the network; the same at all ranks. Empty if they can."""
     try:
-        seat = _core.seat()
+        _core.seat()
     except _core.Error as error:
         return str(error)
-    return "" if seat == (job.rank, job.size) else f"two launchers: rank {job.rank} or {seat[0]}?"
+    return ""
 
 
 def _by_meeting(report: Report, seconds: float) -> list[Report] | None:
@@ -70,6 +70,7 @@ def _missing(found: dict[int, Report], job: Job, place: Path, seconds: float) ->
     return (
         f"no report of rank {listed} in {place} within {seconds:.0f} s: "
         "name a folder that all nodes see with --gather DIR, or use --alone --json and --compare"
+        + (f"; {job.claim}" if job.claim else "")
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from waywiser.doctor import pci, rdma
 from waywiser.doctor.finding import Unknown
-from waywiser.doctor.job import slurm_tasks_here
+from waywiser.doctor.job import local_rank, started
 from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 from waywiser.files import check_json_bounds, read_bytes
@@ -81,16 +81,12 @@ def memlock(root: Root) -> int | None:
 
 def in_job(root: Root) -> bool:
     """Whether a launcher of parallel programs started this process."""
-    return any(name in root.environment for name in ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"))
+    return started(root.environment).launcher != "none"
 
 
 def local_size(root: Root) -> int:
     """Ranks of the job on this machine; 1 outside a job."""
-    for name in ("WAYWISER_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"):
-        text = root.environment.get(name, "")
-        if text.isascii() and text.isdecimal():
-            return int(text[:6])
-    return slurm_tasks_here(root.environment) or 1
+    return local_rank(root.environment)[1]
 
 
 def gpudirect_pairs(root: Root) -> str:

@@ -23,19 +23,40 @@ class Host:
 
 
 def read_hosts(file: Path) -> list[Host]:
-    """Hosts of a file: `NAME [slots=N]` on each line, `#` begins a comment. Raises InputError."""
+    """Hosts of a file: `NAME`, `NAME slots=N` or `NAME:N` on each line, `#` begins a comment. Raises InputError."""
     hosts = []
-    for number, line in enumerate(read_text(file, _LARGEST).splitlines(), 1):
+    for number, line in enumerate(read_text(file, _LARGEST).removeprefix("\ufeff").splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
-        slots = words[1].removeprefix("slots=") if len(words) > 1 else "1"
-        if len(words) > 2 or words[0].startswith("-") or not _is_count(slots):
-            raise InputError(f"{file}:{number}: write NAME or NAME slots=N, not '{clean(line.strip()[:80])}'")
-        hosts.append(Host(words[0], int(slots)))
+        host = _host(words)
+        if host is None:
+            said = clean(line.strip()[:80])
+            raise InputError(f"{file}:{number}: write NAME, NAME slots=N or NAME:N, not '{said}'")
+        hosts.append(host)
     if not hosts:
         raise InputError(f"{file}: no host in it")
     return hosts
+
+
+def _host(words: Sequence[str]) -> Host | None:
+    """None if the words are no host. Two colons or more, and brackets, are an address of IPv6."""
+    name, slots = words[0], ""
+    if name.startswith("["):
+        name, end, slots = name[1:].partition("]")
+        if not end:
+            return None
+    elif name.count(":") == 1:
+        name, colon, slots = name.partition(":")
+        slots = colon + slots
+    if len(words) == 2 and not slots:
+        slots = ":" + words[1].removeprefix("slots=")
+    elif len(words) > 1:
+        return None
+    slots = slots or ":1"
+    if not name or name.startswith("-") or slots[0] != ":" or not _is_count(slots[1:]):
+        return None
+    return Host(name, int(slots[1:]))
 
 
 def _is_count(text: str) -> bool:

@@ -65,9 +65,10 @@ class Keeper:
         """It has ended."""
         self._tell(f"-{process}")
 
-    def close(self) -> None:
-        """All have ended."""
-        self._tell("end")
+    def close(self, all_ended: bool = True) -> None:
+        """All have ended; if not, the keeper ends what is left of the job, as after the launcher's death."""
+        if all_ended:
+            self._tell("end")
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/launchers.hpp"
 #include "waywiser/base/version.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
 #include "waywiser/comm/bootstrap/meeting_socket.hpp"
@@ -177,6 +178,14 @@ Muster receive_at(const Endpoint& root, const Launch& launch, const Introduction
   return Reception(launch, mine, std::move(listener), text(here)).wait_for_all(deadline);
 }
 
+Muster meet_others(const Launch& launch, const Introduction& mine, Deadline deadline,
+                   const std::function<void(const Endpoint&)>& announce) {
+  if (launch.rank != 0)
+    return launch.root ? join_at(*launch.root, launch, mine, deadline) : join_here(launch, mine, deadline);
+  return launch.root ? receive_at(*launch.root, launch, mine, deadline, announce)
+                     : receive_here(launch, mine, deadline, announce);
+}
+
 }  // namespace
 
 Introduction introduce(const Launch& launch) {
@@ -198,10 +207,14 @@ Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline,
   if (launch.root && !why_no_crypto().empty())
     throw Error(ErrorKind::unavailable,
                 "ranks that meet at an address prove to each other that they are of one job: " + why_no_crypto());
-  if (launch.rank != 0)
-    return launch.root ? join_at(*launch.root, launch, mine, deadline) : join_here(launch, mine, deadline);
-  return launch.root ? receive_at(*launch.root, launch, mine, deadline, announce)
-                     : receive_here(launch, mine, deadline, announce);
+  try {
+    return meet_others(launch, mine, deadline, announce);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::timeout) throw;
+    const Started started = who_started();
+    if (started.launcher != launch.launcher) throw;  // the program itself has said who belongs to the group
+    throw Error(ErrorKind::timeout, std::string(error.what()) + "; " + started.claim);
+  }
 }
 
 }  // namespace waywiser

@@ -2,6 +2,7 @@
 
 #include <ucs/debug/log_def.h>
 
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <fstream>
@@ -105,6 +106,20 @@ class NoHooks {
   std::vector<const char*> set_;
 };
 
+// While it is loaded, UCX takes SIGHUP for an attached debugger: a session that closes would no longer end this process.
+class SameHangup {
+ public:
+  SameHangup() { ::sigaction(SIGHUP, nullptr, &before_); }
+  SameHangup(const SameHangup&) = delete;
+  SameHangup& operator=(const SameHangup&) = delete;
+  ~SameHangup() {
+    if (!environment("UCX_DEBUG_SIGNO")) ::sigaction(SIGHUP, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ {};
+};
+
 }  // namespace
 
 std::string mapped_libucp(const std::string& maps) {
@@ -120,6 +135,7 @@ std::string mapped_libucp(const std::string& maps) {
 
 UcxLibrary::UcxLibrary(bool keeps_registrations) {
   const NoHooks while_opened(!keeps_registrations);
+  const SameHangup after;
   const std::string mapped = mapped_libucp(maps_of_this_process());
   if (!mapped.empty()) {
     load(mapped);
