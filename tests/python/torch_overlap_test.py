@@ -71,7 +71,15 @@ right(lambda: dist.all_to_all_single(x[:6], x[:6], [3, 3], [3, 3]), [(0, blocks[
 # Several at once.
 refused(lambda: dist.all_reduce_coalesced([x[:3], x[2:5]]))
 right(lambda: dist.all_reduce_coalesced([x[:3], x[3:6]]), [(0, (had(0) + had(1))[:6])])
-refused(lambda: dist.all_gather_coalesced([[x[:3], x[2:5]]], [torch.zeros(3)]))
+def together(call, *pairs):
+    with dist._coalescing_manager():
+        for output, data in pairs: call(output, data)
+ours = torch.full((3,), float(rank))
+refused(lambda: together(dist.all_gather_into_tensor, (x[:6], ours), (x[5:11], ours)))
+refused(lambda: together(dist.all_gather_into_tensor, (x[:6], ours), (x[6:], x[mine : mine + 3])))
+right(lambda: together(dist.all_gather_into_tensor, (x[:6], ours), (x[6:], x[6 + mine : 9 + mine])),
+      [(3, torch.ones(3)), (0, torch.zeros(3)), (6, had(0)[6:9]), (9, had(1)[9:])])
+refused(lambda: together(dist.reduce_scatter_tensor, (ours, x[:6]), (x[:3], x[6:])))
 dist.destroy_process_group()
 print(f"rank {rank} is through", flush=True)
 """
