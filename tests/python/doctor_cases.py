@@ -426,6 +426,7 @@ NIC_CASES = [
     ),
 ]
 
+TORCHRUN = {"RANK": "0", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "8", "MASTER_PORT": "29500"}
 CONTAINER_CASES = [
     Case("D17", OK, "all 2 GPUs", TWO),
     Case("D17", WARNING, "1 of 2", TWO, environment={"CUDA_VISIBLE_DEVICES": "0"}),
@@ -448,7 +449,7 @@ CONTAINER_CASES = [
     Case("D19", WARNING, "prctl", {"/proc/sys/kernel/yama/ptrace_scope": "1"}, cma("EPERM")),
     Case("D19", PROBLEM, "seccomp", {}, cma("EPERM")),
     Case("D20", OK, "512 GiB free", spaces={"/dev/shm": (512 << 30, 512 << 30)}),
-    Case("D20", WARNING, "8 ranks", environment={"LOCAL_WORLD_SIZE": "8"}, spaces={"/dev/shm": (1 << 30, 1 << 30)}),
+    Case("D20", WARNING, "8 ranks", environment=TORCHRUN, spaces={"/dev/shm": (1 << 30, 1 << 30)}),
     Case("D21", OK, "no limit", nic() | {"/proc/self/limits": LIMITS.format("unlimited", "unlimited")}),
     Case("D21", WARNING, "2 GiB", nic() | {"/proc/self/limits": LIMITS.format(2 << 30, 2 << 30)}),
 ]
