@@ -45,6 +45,38 @@ def test_an_export_of_sacct_is_read_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tres", "gpus"),
+    [
+        ("gres/gpu:a100=4,gres/gpu:v100=2,node=2", 6),
+        ("gres/gpu=6,gres/gpu:a100=4,gres/gpu:v100=2,node=2", 6),
+        ("gres/gpu:a100=4,gres/gpu:v100=2,gres/gpu=6,node=2", 6),
+        ("gres/gpu:1g.10gb=7,gres/gpu:h100=1,node=1", 8),
+        ("gres/gpu:nvidia_h100_80gb_hbm3_1g.10gb+me=3,gres/gpumem=80G,gres/gpuutil=100,gres/shard=9", 3),
+        ("billing=8,cpu=8", 0),
+        ("gres/gpu=4K,node=1K", 4096),
+        ("gres/gpu:a100=1.50K,gres/gpu:v100=2", 1538),
+    ],
+)
+def test_gpus_of_several_types(tres: str, gpus: int) -> None:
+    (job,) = read_jobs(f"JobID|Partition|AllocTRES|ElapsedRaw\n1|gpu|{tres}|3600\n", "jobs")
+    assert job.gpu_hours == gpus
+
+
+@pytest.mark.parametrize(("text", "nodes"), [("1", 1), ("1K", 1024), ("1.50K", 1536), ("1M", 1 << 20)])
+def test_numbers_of_nodes_as_slurm_writes_them(text: str, nodes: int) -> None:
+    table = "NodeType|GPUHours|NNodes|AllocTRES\n"
+    (one, other) = read_jobs(f"{table}x|1|{text}|\nx|1||gres/gpu=1,node={text}\n", "jobs")
+    assert one.nodes == other.nodes == nodes
+
+
+@pytest.mark.parametrize("text", ["some", "1.234K", "1.3K", "-1", "1k", "1e3", "9999999"])
+def test_other_numbers_are_refused(text: str) -> None:
+    for cells, what in ((f"1|{text}|", "nodes"), (f"1||node={text}", "nodes"), (f"||gres/gpu={text}", "GPUs")):
+        with pytest.raises(InputError, match=f"line 2: '{text}' is not a number of {what}"):
+            read_jobs(f"NodeType|GPUHours|NNodes|AllocTRES\nx|{cells}\n", "jobs")
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("NodeType,GPUHours\nx," + "1" * 200_000 + "\n", "line 2: field larger than field limit"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,10 @@ _COLUMNS = {
     "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "ElapsedRaw", "Elapsed", "CommShare", "Start", "End",
     "NNodes", "AllocNodes",
 }  # fmt: skip
-_NODES = re.compile(r"(?:^|,)node=(\d{1,6})")
-_GPUS = re.compile(r"gres/gpu(?::[\w.-]{1,40})?=(\d{1,6})")
+_NODES = re.compile(r"(?:^|,)node=([^,]*)")
+_GPUS = re.compile(r"(?:^|,)gres/gpu(:[^,=]*)?=([^,]*)")
+_COUNT = re.compile(r"(\d{1,6}(?:\.\d{1,2})?)([KM]?)")
+_STEPS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
 
 
@@ -101,15 +104,24 @@ def _job(cells: Mapping[str, str]) -> Job:
 
 def _nodes(cells: Mapping[str, str]) -> int:
     told = _NODES.search(cells.get("AllocTRES", ""))
-    text = cells.get("NNodes") or cells.get("AllocNodes") or (told[1] if told else "1")
-    if not text.isdecimal() or len(text) > 6:
-        raise ValueError(f"{text[:40]!r} is not a number of nodes")
-    return int(text)
+    return _count(cells.get("NNodes") or cells.get("AllocNodes") or (told[1] if told else "1"), "nodes")
 
 
 def _gpus(cells: Mapping[str, str]) -> int:
-    """The largest count: "gres/gpu=4,gres/gpu:h100=4" counts the same GPUs twice."""
-    return max((int(count) for count in _GPUS.findall(cells.get("AllocTRES", ""))), default=0)
+    """The count of all types where it is given, else the sum over the types: "gres/gpu=6,gres/gpu:a100=4,
+    gres/gpu:v100=2" counts the same GPUs twice."""
+    counts = [(kind, _count(text, "GPUs")) for kind, text in _GPUS.findall(cells.get("AllocTRES", ""))]
+    whole = [count for kind, count in counts if not kind]
+    return whole[0] if whole else sum(count for _, count in counts)
+
+
+def _count(text: str, of: str) -> int:
+    """As Slurm writes it: "1536", or "1.50K" in steps of 1024."""
+    found = _COUNT.fullmatch(text)
+    count = float(found[1]) * _STEPS[found[2]] if found else math.nan
+    if not count.is_integer():
+        raise ValueError(f"{text[:40]!r} is not a number of {of}")
+    return int(count)
 
 
 def _seconds(cells: Mapping[str, str]) -> float:
