@@ -286,6 +286,45 @@ def test_output_of_the_benchmarks() -> None:
             read("mpirun: something went wrong")
 
 
+OLDER = """#                                                     out-of-place                    in-place
+#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error
+#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     1048576        262144   float     sum    35.10   29.87   52.27  5e-07    34.90   30.05   52.58  5e-07
+# Out of bounds values : 0 OK
+"""
+NEWER = """#       size       count    type  redop  root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+     1048576      262144   float    sum     -1    35.10   29.87   52.27      0    34.90   30.05   52.58    N/A
+# Out of bounds values : 0 OK
+"""
+UNCHECKED = NEWER.replace("52.27      0", "52.27    N/A")
+MORE_COLUMNS = NEWER.replace("root ", "root stream ").replace("-1    35.10", "-1  7    35.10")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [OLDER, NEWER, UNCHECKED, MORE_COLUMNS, OLDER.splitlines()[3], NEWER.splitlines()[1]],
+)
+def test_tables_of_all_versions_of_nccl_tests(text: str) -> None:
+    """Before 2.12 there was no column `root`, and the last one was the largest error."""
+    assert nccl_benchmarks.read_nccl_tests(text) == {("all-reduce", 1048576): pytest.approx(35.1e-6)}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (OLDER.replace("5e-07    34", "3e-01    34"), "wrong results at 1048576 bytes: an error of 3e-01"),
+        (OLDER.replace("5e-07    34", "nan    34"), "wrong results at 1048576 bytes: an error of nan"),
+        (OLDER.replace("0 OK", "3 FAILED"), "its summary says FAILED"),
+        (NEWER.replace("52.27      0", "52.27     17"), "17 wrong results at 1048576 bytes"),
+        (" 1048576 262144 float sum 35.10 29.87 52.27 0 34.90 30.05", "10 columns .* is not understood"),
+        (NEWER.replace("35.10", "fast"), "'fast' in the column 'time' is not understood"),
+    ],
+)
+def test_other_tables_of_nccl_tests_are_refused(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        nccl_benchmarks.read_nccl_tests(text)
+
+
 def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -66,15 +67,54 @@ def _by_nccl_tests(gpus: int, sizes: Sequence[int], environment: Mapping[str, st
     return run
 
 
+# Columns of a version without a head line, by their number: before 2.12 there was no `root`.
+_TIMES = ["time", "algbw", "busbw"]
+_UNNAMED = {
+    13: ["size", "count", "type", "redop", "root", *[*_TIMES, "#wrong"] * 2],
+    12: ["size", "count", "type", "redop", *[*_TIMES, "error"] * 2],
+}
+_LARGEST_ERROR = 1e-5  # of float, as older versions judged
+
+
 def read_nccl_tests(text: str) -> Times:
-    """The table of all_reduce_perf: out-of-place time in microseconds; a wrong result is an error."""
+    """The table of all_reduce_perf: out-of-place time in microseconds; a wrong result is an error.
+
+    Columns are found by the head line: their number differs by version.
+    """
     found: Times = {}
+    head: list[str] = []
     for line in text.splitlines():
         words = line.split()
-        if len(words) >= 9 and words[0].isdecimal() and words[2] == "float":
-            if words[8] not in ("0", "N/A"):
-                raise InputError(f"all_reduce_perf: {words[8]} wrong results at {words[0]} bytes")
-            found["all-reduce", int(words[0])] = float(words[5]) * 1e-6
+        if words[:2] == ["#", "size"] and {"#wrong", "error"} & set(words):
+            head = words[1:]
+        elif len(words) >= 9 and words[0].isdecimal() and words[1].isdecimal():
+            row = _row(words, head or _UNNAMED.get(len(words), []))
+            if row["type"] == "float":
+                _check(row)
+                found["all-reduce", int(row["size"])] = float(row["time"]) * 1e-6
+    if re.search(r"Out of bounds values\s*:\s*\d+\s+FAILED", text):
+        raise InputError("all_reduce_perf: wrong results: its summary says FAILED")
     if not found:
         raise InputError("all_reduce_perf printed no figures")
     return found
+
+
+def _row(words: list[str], names: list[str]) -> dict[str, str]:
+    """A line by the names of its columns; of a name that occurs twice the first, which is out of place."""
+    if not {"size", "type", "time"} <= set(names) or len(words) != len(names):
+        raise InputError(f"all_reduce_perf: a table of {len(words)} columns without its head line is not understood")
+    row = dict(reversed(list(zip(names, words, strict=True))))
+    try:
+        float(row["time"])
+    except ValueError:
+        raise InputError(f"all_reduce_perf: {row['time'][:20]!r} in the column 'time' is not understood") from None
+    return row
+
+
+def _check(row: Mapping[str, str]) -> None:
+    """Raises InputError for wrong results: a number of them, in older versions the largest error."""
+    wrong, error = row.get("#wrong", "N/A"), row.get("error", "N/A")
+    if wrong not in ("0", "N/A"):
+        raise InputError(f"all_reduce_perf: {wrong} wrong results at {row['size']} bytes")
+    if error != "N/A" and not float(error) <= _LARGEST_ERROR:
+        raise InputError(f"all_reduce_perf: wrong results at {row['size']} bytes: an error of {error}")
