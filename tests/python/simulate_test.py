@@ -161,7 +161,10 @@ def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
 
 
 # docs/simulator.md lists the errors of the model and their causes.
-KNOWN_MISSES = {("hse-e", "bandwidth with both against neither, small messages, up to")}
+KNOWN_MISSES = {
+    ("hse-e", "bandwidth with both against neither, small messages, up to"),
+    ("dgx-1v", "all-reduce between nodes, ring, four cards a node, bus bandwidth"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +197,10 @@ def test_the_tables_of_the_page_are_what_the_command_gives(
 
 
 def test_a_row_follows_from_its_command(published: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
-    (row,) = (row for row in published if row.finding.startswith("all-reduce"))
-    (case,) = simulated(capsys, *shlex.split(row.commands[0])[2:])["cases"]
-    assert row.predicted == pytest.approx(2 * 7 / 8 * case["size"] / case["seconds"] / 1e9)
+    one, four = (row for row in published if row.finding.startswith("all-reduce"))
+    (case,) = simulated(capsys, *shlex.split(one.commands[0])[2:])["cases"]
+    assert one.predicted == four.predicted == pytest.approx(2 * 31 / 32 * case["size"] / case["seconds"] / 1e9)
+    assert case["nodes"] == 4 and (one.high, four.low, four.high) == (12.2, 47, 48)  # cards between nodes, not NVLinks
 
 
 def test_paths_within_one_node(capsys: pytest.CaptureFixture[str]) -> None:
