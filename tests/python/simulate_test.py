@@ -217,6 +217,21 @@ def test_ordinary_memory_is_slower_to_copy(capsys: pytest.CaptureFixture[str]) -
     assert 1.5 * times(pinned)[64 << 20] < times(ordinary)[64 << 20]
 
 
+def test_gdr_of_collectives_as_nccl_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """GPUs of hse-a are behind a root complex, some of hse-e share a switch with a NIC; transfers have on and off."""
+
+    def seconds(machine: str, gdr: str) -> float:
+        words = ("all_reduce", "--machine", machine, "--algorithms", "ring", "--sizes", "64K", "--set", f"gdr={gdr}")
+        (case,) = simulated(capsys, *words)["cases"]
+        return float(case["seconds"])
+
+    told = {one: {gdr: seconds(one, gdr) for gdr in ("on", "near", "write", "off")} for one in ("hse-a", "hse-e")}
+    assert told["hse-a"]["near"] == told["hse-a"]["off"] and told["hse-e"]["on"] < told["hse-e"]["near"]
+    assert told["hse-e"]["near"] < told["hse-e"]["off"] and told["hse-a"]["on"] < told["hse-a"]["write"]
+    assert run(["simulate", "latency", "--machine", "hse-a", "--set", "gdr=near"]) == 2
+    assert "gdr is one of off, on" in capsys.readouterr().err
+
+
 def test_sizes_in_steps() -> None:
     assert sizes_in("1K..2K/512,8") == [8, 1024, 1536, 2048]
     assert sizes_in("10..25/10") == [10, 20, 25]

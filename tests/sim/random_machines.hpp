@@ -49,7 +49,8 @@ class RandomMachine {
     made.algorithm = std::string(algorithm.name);
     if (algorithm.operation == Collective::all_reduce && between(0, 2) == 0) made.algorithm = "in_network";
     made.bytes = (Bytes{1} << between(2, 27)) + static_cast<Bytes>(4 * between(0, 9));
-    made.direct = one_of<DirectRdma>({DirectRdma::off, DirectRdma::on, DirectRdma::best});
+    made.direct =
+        one_of<DirectRdma>({DirectRdma::off, DirectRdma::on, DirectRdma::best, DirectRdma::near, DirectRdma::write});
     return made;
   }
 

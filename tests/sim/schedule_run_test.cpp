@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sim/package_machines.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
@@ -47,6 +49,38 @@ TEST(ScheduleRun, AMessageTakesItsRoad) {
   const Ran ran = ScheduleRun(world, roads, 16, make, {}).run();
   EXPECT_EQ(ran.messages, 1u);
   EXPECT_DOUBLE_EQ(ran.seconds, road.latency + 32 / roads.slowest(road));
+}
+
+bool same(const TimedRoute& a, const TimedRoute& b) {
+  return a.latency == b.latency && std::ranges::equal(a.uses, b.uses, [](const Use& one, const Use& other) {
+           return one.link == other.link && one.weight == other.weight;
+         });
+}
+
+// On hse-e two GPUs share a switch with each NIC, the others are farther than PXB; on hse-a all are.
+TEST(ScheduleRun, NearIsOnWhereGpuAndNicShareASwitch) {
+  for (const auto& [name, near_gpus] : {std::pair{"hse-e", 4}, {"hse-a", 0}, {"dgx-a100", 8}}) {
+    const NodeModel node = node_of(name);
+    World world(node, cluster(2, "switch"));
+    const RankRoutes off(world, DirectRdma::off), on(world, DirectRdma::on), near(world, DirectRdma::near);
+    int direct = 0;
+    for (int rank = 0; rank < near.ranks_of_node(); ++rank) {
+      ASSERT_FALSE(same(on.to_nic(rank), off.to_nic(rank))) << name;
+      const bool one = same(near.to_nic(rank), on.to_nic(rank));
+      direct += one ? 1 : 0;
+      EXPECT_TRUE(same(near.to_nic(rank), (one ? on : off).to_nic(rank))) << name;
+      EXPECT_TRUE(same(near.from_nic(rank), (one ? on : off).from_nic(rank))) << name;
+    }
+    EXPECT_EQ(direct, near_gpus) << name;
+  }
+}
+
+TEST(ScheduleRun, WriteReadsFromHostMemory) {
+  const NodeModel node = node_of("hse-a");
+  World world(node, cluster(2, "switch"));
+  const RankRoutes off(world, DirectRdma::off), on(world, DirectRdma::on), write(world, DirectRdma::write);
+  EXPECT_TRUE(same(write.to_nic(0), off.to_nic(0)));
+  EXPECT_TRUE(same(write.from_nic(0), on.from_nic(0)));
 }
 
 TEST(ScheduleRun, SaysThatAScheduleNeverEnds) {

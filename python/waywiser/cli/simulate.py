@@ -14,7 +14,7 @@ from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
 from waywiser.plot_packages import need_plots
 from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
-from waywiser.simulator.collectives import COMPARED
+from waywiser.simulator.collectives import COMPARED, GDR
 from waywiser.simulator.costs import settings_in
 from waywiser.simulator.sweep import OPERATIONS, VARIED, WAY, Sweep, best_settings
 from waywiser.units import parse_bytes
@@ -63,7 +63,7 @@ def simulate(
     if what not in known:
         raise InputError(f"{what!r}: write one of {', '.join(known)}")
     spec = _cluster(machine, nodes, cluster)
-    fixed = _settings(spec, set_ or [])
+    fixed = _settings(spec, set_ or [], what in COMPARED)
     try:
         if what in OPERATIONS:
             sweep = _sweep(spec, what, sizes or "8..64M", _words(vary), fixed, pair)
@@ -93,9 +93,11 @@ def _say_port(spec: Cluster, topology: Any) -> None:
         say(note)
 
 
-def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
+def _settings(spec: Cluster, texts: list[str], collective: bool) -> dict[str, str]:
     """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
     fixed, known = {}, {**VARIED, "pxn": ("off", "on")}
+    if collective:
+        known["gdr"] = GDR
     for text in texts:
         name, equals, value = text.partition("=")
         if name in known and equals:

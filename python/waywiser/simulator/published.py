@@ -193,8 +193,8 @@ def _one_machine() -> Iterator[Row]:
 
 
 def _all_reduce() -> Iterator[Row]:
-    """NVIDIA/nccl-tests, issue 29: 4 nodes of 8 V100, 12.2 GB/s over one EDR card a node, and 48 GB/s for a DGX-1 because
-    of its four cards; NVIDIA/nccl, issue 307: 47 GB/s between DGX-1 (by trees, on 2 nodes, 58), a ring 12 a card."""
+    """NVIDIA/nccl-tests, issue 29: 4 nodes of 8 V100, 12.2 GB/s over one EDR card a node, and 48 GB/s between DGX-1 for
+    their four cards; NVIDIA/nccl, issue 307: 47 GB/s between DGX-1 (by trees, on 2 nodes, 58), a ring 12 a card."""
 
     def bus(told: Answer) -> float:
         ranks, size, seconds = told.case()

@@ -13,7 +13,9 @@ DirectRdma parse_direct(const std::string& text) {
   if (text == "off") return DirectRdma::off;
   if (text == "on") return DirectRdma::on;
   if (text == "best") return DirectRdma::best;
-  throw Error(ErrorKind::invalid_input, "request: 'direct' must be off, on or best");
+  if (text == "near") return DirectRdma::near;
+  if (text == "write") return DirectRdma::write;
+  throw Error(ErrorKind::invalid_input, "request: 'direct' must be off, on, near, write or best");
 }
 
 Bytes bytes_or_none(const Json& value, std::string_view key) {

@@ -59,20 +59,26 @@ TimedRoute RankRoutes::staged(int node, const std::string& from, const std::stri
   return road;
 }
 
-TimedRoute RankRoutes::better(const TimedRoute& direct, const TimedRoute& other) const {
-  if (direct_ == DirectRdma::on) return direct;
-  if (direct_ == DirectRdma::off) return other;
-  return slowest(direct) >= slowest(other) ? direct : other;
+TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const {
+  if (direct_ == DirectRdma::best) return slowest(direct) >= slowest(staged) ? direct : staged;
+  const auto is_near = [&] {
+    return distance(relation(world_.node().graph(), device(rank), nic(rank))) <= distance("PXB");
+  };
+  const bool on = direct_ == DirectRdma::on || (direct_ == DirectRdma::write && !reads) ||
+                  (direct_ == DirectRdma::near && is_near());
+  return on ? direct : staged;
 }
 
 TimedRoute RankRoutes::to_nic(int rank) const {
   const TimedRoute direct = world_.road(node_of(rank), device(rank), nic(rank));
-  return device(rank).starts_with("gpu") ? better(direct, staged(node_of(rank), device(rank), nic(rank))) : direct;
+  if (!device(rank).starts_with("gpu")) return direct;
+  return chosen(rank, true, direct, staged(node_of(rank), device(rank), nic(rank)));
 }
 
 TimedRoute RankRoutes::from_nic(int rank) const {
   const TimedRoute direct = world_.road(node_of(rank), nic(rank), device(rank));
-  return device(rank).starts_with("gpu") ? better(direct, staged(node_of(rank), nic(rank), device(rank))) : direct;
+  if (!device(rank).starts_with("gpu")) return direct;
+  return chosen(rank, false, direct, staged(node_of(rank), nic(rank), device(rank)));
 }
 
 TimedRoute RankRoutes::within(int node, const std::string& from, const std::string& to) const {

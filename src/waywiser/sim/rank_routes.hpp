@@ -6,9 +6,11 @@ namespace waywiser::sim {
 
 // How a rank's bytes get into a network card.
 enum class DirectRdma : std::uint8_t {
-  off,   // through host memory
-  on,    // the NIC reads and writes GPU memory
-  best,  // whichever has the faster slowest hop
+  off,    // through host memory
+  on,     // the NIC reads and writes GPU memory
+  best,   // whichever has the faster slowest hop
+  near,   // on where GPU and NIC share a PCIe switch (up to PXB), else off: what NCCL does unless told
+  write,  // the NIC writes GPU memory, and reads host memory: NCCL_NET_GDR_READ=0
 };
 
 // The routes between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on
@@ -33,7 +35,8 @@ class RankRoutes {
   TimedRoute within(int node, const std::string& from, const std::string& to) const;
   TimedRoute staged(int node, const std::string& from, const std::string& to) const;
   int sender(int from, int to) const;  // the rank whose NIC sends
-  TimedRoute better(const TimedRoute& direct, const TimedRoute& staged) const;
+  // By GPUDirect RDMA or through host memory.
+  TimedRoute chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const;
 
   World& world_;
   DirectRdma direct_;
