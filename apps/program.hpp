@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string_view>
 #include <waywiser/base/error.hpp>
 #include <waywiser/group/group.hpp>
@@ -14,8 +15,13 @@
 
 namespace apps {
 
-// What main() returns: 0 if run(group, options) has returned, 2 if it refused its input, else 1, with a line of why.
-// All ranks have the same words, so that all refuse them, and rank 0 says why.
+// A computation has come to no result that counts, at all ranks: it has blown up, or was not solved. The text says why.
+class NoResult : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// What main() returns: 0 if run(group, options) has returned, 2 if it refused its input, 3 if there is NoResult, else 1,
+// with a line of why. All ranks have the same words, so that all refuse them, and rank 0 says why.
 template <typename Run>
 int run_program(int count, char** words, Options options, Run run) {
   if (count == 2 && std::string_view(words[1]) == "--help") {
@@ -30,15 +36,21 @@ int run_program(int count, char** words, Options options, Run run) {
     MPI_Init(&count, &words);
 #endif
     waywiser::Group group = join();
-    try {
-      options.read(count, words);
-      run(group, options);
-    } catch (const waywiser::Error& error) {
-      if (error.kind() != waywiser::ErrorKind::invalid_input) throw;
+    const auto end_together = [&](const std::exception& error, int code) {
+      std::fflush(stdout);
       if (group.rank() == 0) say(error);
       group.set_timeout(5);
       group.barrier();  // a launcher ends all ranks with the first one: not before rank 0 has said why
-      return 2;
+      return code;
+    };
+    try {
+      options.read(count, words);
+      run(group, options);
+    } catch (const NoResult& error) {
+      return end_together(error, 3);
+    } catch (const waywiser::Error& error) {
+      if (error.kind() != waywiser::ErrorKind::invalid_input) throw;
+      return end_together(error, 2);
     }
     std::fflush(stdout);
     group.close();

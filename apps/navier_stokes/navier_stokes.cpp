@@ -26,6 +26,9 @@ apps::Options known_options() {
            {"courant", "0.4", "greatest speed times step over the shortest distance of cells"},
            {"tolerance", "1e-6", "of the linear solvers"},
            {"memory", "0.2", "time in which fluxes forget how they differ from the velocity in the cells"},
+           {"iterations", "500", "of a linear solver in a step, at most: a flow that needs more ends unconverged"},
+           {"face-reynolds", "500",
+            "a flow ends unresolved if velocity difference times distance over viscosity of a face exceeds it; 0: any"},
            {"corrections", "-1", "more solves for the pressure in a step; -1: 1 on meshes that are not orthogonal"},
            {"whole-level", "-1",
             "cells of a level of the multigrid that each rank computes whole; -1: 131072 on GPUs, 1024 on hosts"},
@@ -64,6 +67,8 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.courant = real(options, "courant", 1e-6, 100);
   made.tolerance = real(options, "tolerance", 1e-15, 0.1);
   made.memory = real(options, "memory", 1e-9, 1e9);
+  made.iterations = static_cast<int>(options.integer("iterations", 1, 1'000'000));
+  made.face_reynolds = real(options, "face-reynolds", 0, 1e12);
   made.corrections = static_cast<int>(options.integer("corrections", -1, 100));
   made.whole_level = options.integer("whole-level", -1, many);
   made.steady = real(options, "steady", 0, 1e9);
@@ -85,7 +90,8 @@ flow::RunOptions run_options(const apps::Options& options) {
 
 int main(int count, char** words) {
   return apps::run_program(count, words, known_options(), [](waywiser::Group& group, const apps::Options& options) {
-    const std::string report = flow::run(group, run_options(options));
-    if (group.rank() == 0) std::fputs(report.c_str(), stdout);
+    const flow::RunResult result = flow::run(group, run_options(options));
+    if (group.rank() == 0) std::fputs(result.report.c_str(), stdout);
+    if (!result.reason.empty()) throw apps::NoResult(result.reason);
   });
 }

@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_RESULT = 3  # the program's exit code
 LAUNCHER = [sys.executable, "-c", "from waywiser.cli import main; main()", "run"]
 
 
 class RunError(Exception):
     """The program is missing, or a run has failed; the text says why in one line."""
+
+    exit_code = 2
+
+
+class NoResultError(RunError):
+    """The flow has blown up, is unconverged or unresolved, as the program has said."""
+
+    exit_code = NO_RESULT
 
 
 def find_program(gpu: bool = False) -> Path:
@@ -32,6 +41,8 @@ def run(program: Path, ranks: int, **options: object) -> dict[str, Any]:
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), environment.get("PYTHONPATH")]))
     command = [*LAUNCHER, "-n", str(ranks), str(program), *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
+    if done.returncode == NO_RESULT:
+        raise NoResultError(f"{program.name} {' '.join(words)}: {json.loads(done.stdout)['reason']}")
     if done.returncode != 0:
         raise RunError(f"{program.name} {' '.join(words)}: exit code {done.returncode}")
     report = json.loads(done.stdout)

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <waywiser/base/error.hpp>
 
+#include "apps/navier_stokes/ending.hpp"
 #include "apps/navier_stokes/output/checkpoint.hpp"
 #include "apps/navier_stokes/output/durable_file.hpp"
 #include "apps/navier_stokes/output/history.hpp"
@@ -53,6 +54,7 @@ FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const 
   flow.viscosity = 1 / made.reynolds;
   flow.tolerance = options.tolerance;
   flow.memory = options.memory;
+  flow.iterations = options.iterations;
   flow.time_step = options.time_step > 0 ? options.time_step : options.courant * figures.smallest / made.speed;
   flow.corrections = options.corrections >= 0 ? options.corrections : figures.largest_angle > 1e-6 ? 1 : 0;
   flow.whole_level = options.whole_level >= 0 ? options.whole_level : gpu ? whole_on_gpus : whole_on_hosts;
@@ -85,7 +87,7 @@ void choose_variants(Exchanges& exchanges, const RunOptions& options) {
 
 }  // namespace
 
-std::string run(waywiser::Group& group, const RunOptions& options) {
+RunResult run(waywiser::Group& group, const RunOptions& options) {
   const double begun = Exchanges::now();
   FlowCase made = flow_case(options.wishes);
   const LocalMesh mesh = mesh_of(group, made);
@@ -117,15 +119,12 @@ std::string run(waywiser::Group& group, const RunOptions& options) {
   std::optional<History> history;
   if (writes) series.emplace(options.folder, group.rank(), group.size(), mesh, found.has_value(), solver.time());
   if (writes && group.rank() == 0) history.emplace(options.folder / "history.csv", found ? first : -1);
-  const auto frame = [&] {
-    const FlowValues values = solver.values();
-    series->add(solver.steps(), solver.time(), values.velocity, values.pressure);
-  };
 
   ChangeMonitor monitor(solver);
   Progress progress(options.progress && group.rank() == 0, first, last);
   RunTimes times;
   double change = 0;
+  RunEnding ending;
   for (std::int64_t step = first + 1; step <= last; ++step) {
     const bool records = step % options.record == 0 || step == last;
     if (records) monitor.remember();
@@ -135,22 +134,34 @@ std::string run(waywiser::Group& group, const RunOptions& options) {
     const double before = Exchanges::now();
     const StepReport report = solver.step();
     processor.wait();
+    ending = ending_of_step(solver, report, made.speed);
+    if (!ending.is_result()) break;
     if (step > first + options.untimed)
       times.add(Exchanges::now() - before, exchanges.timed() ? &exchanges.spent() : nullptr, report);
     if (records) {
       change = monitor.change(flow.time_step);
       const Vector3 force = force_on_body(solver);
       if (history) history->add({step, solver.time(), change, report, force});
-      if (!(change < 1e6))
-        throw waywiser::Error(waywiser::ErrorKind::invalid_input,
-                              "the flow has blown up at step " + std::to_string(step) + ": take a smaller time step");
     }
     const bool steady = records && change < options.steady;
     const std::int64_t frames = std::max<std::int64_t>(options.frames, 1);
-    if (writes && (step == last || steady || step * frames / last != (step - 1) * frames / last)) frame();
-    if (writes && options.checkpoint > 0 && step % options.checkpoint == 0) checkpoints.write(solver.values());
+    const bool framed = writes && (step == last || steady || step * frames / last != (step - 1) * frames / last);
+    const bool kept = writes && options.checkpoint > 0 && step % options.checkpoint == 0;
+    if (records || framed || kept) ending = ending_of_growth(solver, made.speed);
+    std::optional<FlowValues> values;
+    if (ending.is_result() && (framed || kept)) values = finite_values(solver);
+    if (ending.is_result() && (framed || kept) && !values) ending = blown_up("it is not finite", step);
+    if (!ending.is_result()) break;
+    if (framed) series->add(step, solver.time(), values->velocity, values->pressure);
+    if (kept) checkpoints.write(*values);
     progress.at(step);
+    if (steady) ending.name = "steady";
     if (steady) break;
+  }
+  if (ending.is_garbage()) checkpoints.take_back();
+  if (ending.is_result()) {
+    const RunEnding resolution = ending_of_resolution(solver, options.face_reynolds);
+    if (!resolution.is_result()) ending = resolution;
   }
 
   ReportInput input;
@@ -160,6 +171,8 @@ std::string run(waywiser::Group& group, const RunOptions& options) {
   input.reynolds = made.reynolds;
   input.flow = flow;
   input.first = first;
+  input.ending = ending.name;
+  input.reason = ending.reason;
   input.change = change;
   input.setup_and_all = Exchanges::now() - begun;
   if (made.exact)
@@ -167,7 +180,7 @@ std::string run(waywiser::Group& group, const RunOptions& options) {
         velocity_error(solver, at_centers(mesh, [&](const Vector3& at) { return made.exact(at, solver.time()); }));
   const std::string report = report_json(solver, exchanges, times, input);
   if (writes && group.rank() == 0) write_durably(options.folder / "report.json", report);
-  return report;
+  return {report, ending.reason};
 }
 
 }  // namespace flow

@@ -15,6 +15,8 @@ struct RunOptions {
   double courant = 0.4;
   double tolerance = 1e-6;
   double memory = 0.2;            // as FlowOptions has it
+  int iterations = 500;           // of a linear solver in a step, at most
+  double face_reynolds = 500;     // the greatest that counts as resolved; 0: any
   int corrections = -1;           // -1: one if a face is not orthogonal, else none
   std::int64_t whole_level = -1;  // as FlowOptions has it; -1: 131072 on GPUs, 1024 on hosts
   double steady = 0;              // ends when the velocity changes less than this a unit of time
@@ -30,7 +32,12 @@ struct RunOptions {
   std::int64_t untimed = 1;  // steps at the beginning that do not count in times
 };
 
-// Collective: computes a case and writes its results; returns what rank 0 reports, as JSON. Throws waywiser::Error.
-std::string run(waywiser::Group& group, const RunOptions& options);
+struct RunResult {
+  std::string report;  // as JSON, for rank 0
+  std::string reason;  // why the flow is no result; empty: it is one
+};
+
+// Collective: computes a case and writes its results. Throws waywiser::Error.
+RunResult run(waywiser::Group& group, const RunOptions& options);
 
 }  // namespace flow

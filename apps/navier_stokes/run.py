@@ -89,7 +89,7 @@ def main() -> int:
         return 0
     except RunError as error:
         print(f"run.py: {error}", file=sys.stderr)
-        return 2
+        return error.exit_code
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 #include <functional>
+#include <utility>
 #include <waywiser/base/error.hpp>
 
 #include "apps/navier_stokes/output/durable_file.hpp"
@@ -82,37 +83,82 @@ void agree(waywiser::Group& group, const std::function<void()>& work) {
 
 }  // namespace
 
-std::filesystem::path Checkpoints::file_of(std::int64_t step) const {
-  return folder_ / ("checkpoint." + std::to_string(step) + "." + std::to_string(group_.rank()));
+std::filesystem::path Checkpoints::file_of(const std::string& state) const {
+  return folder_ / ("checkpoint." + state + "." + std::to_string(group_.rank()));
 }
 
-void Checkpoints::write(const FlowValues& values) {
-  agree(group_, [&] { write_durably(file_of(values.steps), packed(values, key_)); });
+std::string Checkpoints::named() const {
+  std::int64_t code = -1;  // twice the step, and 1 for a `b`
   agree(group_, [&] {
-    if (group_.rank() == 0) write_durably(folder_ / "checkpoint", std::to_string(values.steps) + "\n");
+    if (group_.rank() != 0 || !std::filesystem::exists(folder_ / "checkpoint")) return;
+    const std::string text = read_file(folder_ / "checkpoint");
+    std::int64_t step = -1;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), step);
+    const std::string_view rest(end, text.data() + text.size());
+    if (failed != std::errc() || step < 0 || (rest != "\n" && rest != "b\n"))
+      throw Error(ErrorKind::corrupt, (folder_ / "checkpoint").string() + " is damaged");
+    code = 2 * step + (rest == "b\n" ? 1 : 0);
   });
+  group_.broadcast(std::span(&code, 1), 0);
+  return code < 0 ? "" : std::to_string(code / 2) + (code % 2 == 1 ? "b" : "");
+}
+
+std::string Checkpoints::named_or_none() const {
+  try {
+    return named();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::corrupt) throw;
+    return "";
+  }
+}
+
+void Checkpoints::name(const std::string& state) {
+  agree(group_, [&] {
+    if (group_.rank() != 0) return;
+    std::error_code ignored;
+    if (state.empty())
+      std::filesystem::remove(folder_ / "checkpoint", ignored);
+    else
+      write_durably(folder_ / "checkpoint", state + "\n");
+  });
+}
+
+void Checkpoints::remove_but(const std::string& one, const std::string& other) const {
   const std::string end = "." + std::to_string(group_.rank());
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("checkpoint.") && name.ends_with(end) && entry.path() != file_of(values.steps))
+    const std::string file = entry.path().filename().string();
+    const bool kept = entry.path() == file_of(one) || entry.path() == file_of(other);
+    if (file.starts_with("checkpoint.") && file.ends_with(end) && !kept)
       std::filesystem::remove(entry.path(), ignored);
   }
 }
 
+void Checkpoints::write(const FlowValues& values) {
+  if (newest_.empty()) newest_ = named_or_none();
+  std::string state = std::to_string(values.steps);
+  if (state == newest_) state += "b";
+  agree(group_, [&] { write_durably(file_of(state), packed(values, key_)); });
+  name(state);
+  before_ = std::exchange(newest_, state);
+  has_written_ = true;
+  remove_but(newest_, before_);
+}
+
+void Checkpoints::take_back() {
+  if (!std::exchange(has_written_, false)) return;
+  name(before_);
+  std::error_code ignored;
+  std::filesystem::remove(file_of(newest_), ignored);
+  newest_ = before_;
+}
+
 std::optional<FlowValues> Checkpoints::newest(const FlowValues& like) {
-  std::int64_t step = -1;
-  agree(group_, [&] {
-    if (group_.rank() != 0 || !std::filesystem::exists(folder_ / "checkpoint")) return;
-    const std::string text = read_file(folder_ / "checkpoint");
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), step);
-    if (code != std::errc() || step < 0 || std::string_view(end, text.data() + text.size()) != "\n")
-      throw Error(ErrorKind::corrupt, (folder_ / "checkpoint").string() + " is damaged");
-  });
-  group_.broadcast(std::span(&step, 1), 0);
-  if (step < 0) return {};
+  newest_ = named();
+  if (newest_.empty()) return {};
   std::optional<FlowValues> values;
-  agree(group_, [&] { values = unpacked(read_file(file_of(step)), like, key_, file_of(step).string()); });
+  const std::filesystem::path file = file_of(newest_);
+  agree(group_, [&] { values = unpacked(read_file(file), like, key_, file.string()); });
   return values;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/navier_stokes/output/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -11,7 +12,8 @@ namespace {
 
 class Json {
  public:
-  void add(const char* name, double value) { put(name, formatted("%.9g", value)); }
+  // JSON has no infinity, and nothing that is not a number.
+  void add(const char* name, double value) { put(name, std::isfinite(value) ? formatted("%.9g", value) : "null"); }
   void add(const char* name, std::int64_t value) { put(name, std::to_string(value)); }
   // `text` needs no escapes.
   void add(const char* name, const std::string& text) { put(name, "\"" + text + "\""); }
@@ -83,7 +85,10 @@ std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes
   json.add("first_step", input.first);
   json.add("steps", solver.steps());
   json.add("time", solver.time());
+  json.add("ending", input.ending);
+  if (!input.reason.empty()) json.add("reason", input.reason);
   json.add("change", input.change);
+  json.add("face_reynolds", largest_face_reynolds(solver));
   json.add("divergence", largest_divergence(solver));
   json.add("energy", kinetic_energy(solver));
   if (input.error) json.add("velocity_error", *input.error);

@@ -20,7 +20,7 @@ struct RunTimes {
 };
 
 struct ReportInput {
-  std::string name, shape;
+  std::string name, shape, ending, reason;  // as RunEnding has them
   std::int64_t cells = 0, first = 0;
   double reynolds = 0, change = 0, setup_and_all = 0;
   FlowOptions flow;

@@ -8,7 +8,6 @@
 namespace flow {
 namespace {
 
-constexpr int most_iterations = 500;
 // Velocities are solved more exactly than pressures: it costs little, and a step changes them little.
 constexpr double velocity_tolerance = 1e-3, least_tolerance = 1e-13;
 
@@ -131,7 +130,7 @@ SolverResult FlowSolver::predict_velocity() {
   // Half of it at the beginning of the step; given values count for both halves.
   add_diffusion(processor, mesh, diffusion_.view(), step * options_.viscosity / 2, 2, u, b);
   return momentum_solver_.solve(u, velocity_ghosts_, b,
-                                std::max(velocity_tolerance * options_.tolerance, least_tolerance), most_iterations);
+                                std::max(velocity_tolerance * options_.tolerance, least_tolerance), options_.iterations);
 }
 
 // Makes the flux free of divergence; the pressure's ghosts and gradient are up to date afterwards.
@@ -143,7 +142,7 @@ SolverResult FlowSolver::solve_pressure(bool last) {
   double *b = right_.data(), *p = pressure_.data();
   compute_divergence(processor, mesh, -1 / step, corrected_flux_.data(), b);
   if (singular_) take_mean(exchanges_, mesh.owned, b);
-  const SolverResult result = pressure_solver_.solve(poisson_.view(), p, b, options_.tolerance, most_iterations);
+  const SolverResult result = pressure_solver_.solve(poisson_.view(), p, b, options_.tolerance, options_.iterations);
   if (singular_) take_mean(exchanges_, mesh.owned, p);
   exchanges_.fill(pressure_ghosts_);
   if (last) {
@@ -168,7 +167,8 @@ StepReport FlowSolver::step() {
   add_flux(processor, mesh, u, flux_.data());
   for (int i = 0; i <= options_.corrections; ++i) {
     const SolverResult solved = solve_pressure(i == options_.corrections);
-    report.pressure = {report.pressure.iterations + solved.iterations, solved.residual};
+    report.pressure = {report.pressure.iterations + solved.iterations, solved.residual,
+                       std::max(report.pressure.end, solved.end)};
   }
   add_vectors(processor, mesh.cells, -step, pressure_gradient_.data(), u);  // also in ghosts, where all terms are known
 

@@ -17,6 +17,7 @@ struct FlowOptions {
   double memory = 0.2;      // the time in which the flux forgets how it differs from the velocity in the cells
   int corrections = 0;      // more solves for the pressure in a step, for faces that are not orthogonal
   std::int64_t whole_level = 1024;  // cells of a level of the multigrid that each rank computes whole
+  int iterations = 500;             // of a linear solver in a step, at most
 };
 
 struct StepReport {

@@ -6,6 +6,9 @@
 namespace flow {
 namespace {
 
+// The bound of the eigenvalues holds but for rounding.
+constexpr double rounding = 2;
+
 // to = x + keep * (x - to) + take * (b - A x) / diagonal, from x; returns the squares of the norms of b and b - A x.
 struct ChebyshevStep {
   MomentumRows rows;
@@ -56,7 +59,8 @@ SolverResult MomentumSolver::solve(double* x, std::size_t ghosts, const double* 
   SolverResult result;
   const auto [right, rest] = measured({rows_, b, x, other, 0, 1});
   result.residual = right > 0 ? std::sqrt(rest / right) : 0;
-  if (!(rest > 0)) return result;  // solved already, or not a number
+  result.end = end_of(right, rest, tolerance);
+  if (result.end == SolverEnd::broken || rest == 0) return result;
 
   result.iterations = steps_for(result.residual / tolerance, spread_, most);
   double old = spread_;
@@ -79,6 +83,7 @@ SolverResult MomentumSolver::solve(double* x, std::size_t ghosts, const double* 
   exchanges_.fill(other_ghosts_);
   const auto [same, left] = measured(next(other, x));
   result.residual = same > 0 ? std::sqrt(left / same) : 0;
+  result.end = end_of(same, left, rounding * tolerance);
   return result;
 }
 

@@ -5,10 +5,11 @@
 namespace flow {
 namespace {
 
+// Of the difference, or without `others` of the values.
 double mean_square(FlowSolver& solver, const double* values, const double* others) {
   const FlowMesh::View mesh = solver.mesh();
   const Vector3 sums = solver.exchanges().processor().sum(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
-    const Vector3 apart = vector_at(values, i) - vector_at(others, i);
+    const Vector3 apart = others != nullptr ? vector_at(values, i) - vector_at(others, i) : vector_at(values, i);
     return Vector3{mesh.volume[i] * dot(apart, apart), mesh.volume[i], 0};
   });
   const auto [square, volume] = solver.exchanges().sum<2>({sums.x, sums.y});
@@ -28,6 +29,31 @@ void ChangeMonitor::remember() {
 
 double ChangeMonitor::change(double seconds) {
   return std::sqrt(mean_square(solver_, solver_.velocity(), before_.data())) / seconds;
+}
+
+double mean_speed(FlowSolver& solver) { return std::sqrt(mean_square(solver, solver.velocity(), nullptr)); }
+
+double largest_face_reynolds(FlowSolver& solver) {
+  const FlowMesh::View mesh = solver.mesh();
+  const double* u = solver.velocity();
+  const double viscosity = solver.options().viscosity;
+  const double mine = solver.exchanges().processor().max(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
+    const Index in = mesh.inside[f], out = mesh.outside[f];
+    if (out < 0 && mesh.border(out).outlet) return 0.0;
+    const Vector3 apart = (out < 0 ? mesh.border(out).velocity : vector_at(u, out)) - vector_at(u, in);
+    return norm(apart) * norm(vector_at(mesh.area, f)) / mesh.coefficient[f] / viscosity;
+  });
+  return solver.exchanges().max(mine);
+}
+
+std::optional<FlowValues> finite_values(FlowSolver& solver) {
+  FlowValues values = solver.values();
+  double broken = 0;
+  for (const std::vector<double>* each :
+       {&values.velocity, &values.pressure, &values.old_explicit, &values.flux, &values.skew_flux})
+    if (!std::ranges::all_of(*each, [](double value) { return std::isfinite(value); })) broken = 1;
+  if (solver.exchanges().max(broken) > 0) return {};
+  return values;
 }
 
 Vector3 force_on_body(FlowSolver& solver) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "apps/navier_stokes/solver/flow_solver.hpp"
 
@@ -19,6 +20,15 @@ class ChangeMonitor {
   FlowSolver& solver_;
   apps::Array<double> before_;
 };
+
+// The root mean square of the velocity, over the volume.
+double mean_speed(FlowSolver& solver);
+// The greatest Reynolds number of a face: the difference of the velocities on both sides, a wall's or an inlet's
+// included, times their distance, divided by the viscosity. It is about 1 where the smallest eddies are resolved; at a
+// wall it is the square of the first cell's distance in viscous lengths (y+).
+double largest_face_reynolds(FlowSolver& solver);
+// All values, if those of all ranks are finite.
+std::optional<FlowValues> finite_values(FlowSolver& solver);
 
 // The force of the flow on all borders that belong to a body.
 Vector3 force_on_body(FlowSolver& solver);

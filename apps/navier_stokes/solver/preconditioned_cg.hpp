@@ -45,6 +45,7 @@ class ConjugateGradient {
       const auto [along, bent, turned] = exchanges_.sum<3>({mine.x, mine.y, mine.z});
       const double share = first ? 0 : -turned / old;
       const double curvature = first ? bent : bent - turned * turned / old;  // of the new direction
+      if (!std::isfinite(curvature)) rest = curvature;
       if (!(curvature > 0)) break;
       const double length = along / curvature;
       const double square = processor.sum(a.rows, [=] APPS_CALLABLE(std::int64_t i) {
@@ -58,6 +59,7 @@ class ConjugateGradient {
       old = curvature;
     }
     result.residual = right > 0 ? std::sqrt(rest / right) : 0;
+    result.end = end_of(right, rest, tolerance);
     return result;
   }
 

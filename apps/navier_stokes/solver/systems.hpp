@@ -4,10 +4,24 @@
 
 namespace flow {
 
+// How an iteration has ended, from the best.
+enum class SolverEnd : std::uint8_t {
+  solved,
+  stopped,  // by the number of iterations, or without progress
+  broken,   // by numbers that are not finite
+};
+
 struct SolverResult {
   int iterations = 0;
   double residual = 0;  // relative to the norm of the right-hand side
+  SolverEnd end = SolverEnd::solved;
 };
+
+// Whether it was solved, by the squares of the norms of its right-hand side and of its residual.
+inline SolverEnd end_of(double right, double rest, double tolerance) {
+  if (!std::isfinite(right) || !std::isfinite(rest)) return SolverEnd::broken;
+  return right > 0 && !(std::sqrt(rest / right) <= tolerance) ? SolverEnd::stopped : SolverEnd::solved;
+}
 
 struct TwoSums {
   double first = 0, second = 0;
