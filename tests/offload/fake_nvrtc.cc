@@ -1,8 +1,12 @@
-// Stands for libnvrtc: source with the word "wrong" does not compile, and all other source becomes one kernel, axpy, in
-// whose comments the options are.
+// Stands for libnvrtc: source with the word "wrong" does not compile, source that begins with "read " names a file,
+// whose first line an error shows, "endless" never ends, and all other source becomes one kernel, axpy, in whose
+// comments the options are.
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -34,6 +38,15 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
     program->log = "source.cu(1): error: identifier \"wrong\" is undefined\n\n1 error detected in the compilation\n";
     return 6;
   }
+  if (program->source.starts_with("read ")) {
+    std::ifstream file(program->source.substr(5));
+    program->log = file ? "there is a file: " : "no such file";
+    std::string line;
+    std::getline(file, line);
+    program->log += line;
+    return 6;
+  }
+  while (program->source == "endless") std::this_thread::sleep_for(std::chrono::milliseconds(10));
   for (int i = 0; i < count; ++i) program->ptx += std::string("// ") + options[i] + "\n";
   program->ptx +=
       ".version 9.0\n.visible .entry axpy(\n\t.param .u64 .ptr .align 1 y,\n\t.param .u64 x,\n\t.param .f32 a,\n"

@@ -55,22 +55,34 @@ class Server:
             [*before, *COMMAND, *words, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.log: list[dict[str, Any]] = []
-        self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._lines: queue.Queue[Any] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.address = str(self.wait_for("listening")["address"])
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(json.loads(line))
+        self._lines.put(None)
 
     def wait_for(self, event: str) -> dict[str, Any]:
         """The next event of this name."""
         while True:
             told = self._lines.get(timeout=PATIENCE)
+            assert told is not None, "the server has ended"
             self.log.append(told)
             if told["event"] == event:
                 return told
+
+    def log_of(self, event: str) -> list[dict[str, Any]]:
+        """Those events of this name that wait_for has seen."""
+        return [each for each in self.log if each["event"] == event]
+
+    def rest_of_log(self, event: str) -> list[dict[str, Any]]:
+        """The events of this name that wait_for has not seen, of a server that has ended."""
+        self._reader.join(PATIENCE)
+        return [each for each in iter(self._lines.get, None) if each["event"] == event]
 
     def wait_until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The state of the server, once `holds` is true for it."""

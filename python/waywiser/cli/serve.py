@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import sys
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -81,6 +82,7 @@ def serve(
         make_key(file)
     if builtins_only and functions:
         raise InputError("--builtins-only and --functions exclude each other")
+    out = _own_output()
     functions_of(functions)
     allowed = (builtins_only, data_plain, peers, requests, seconds)
     offer = Offer(_offered(gpu, virtual), virtual, parse_bytes(memory), clients, functions, *allowed)
@@ -88,7 +90,8 @@ def serve(
     def log(event: str, facts: dict[str, Any]) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         words = " ".join(f"{name}={value}" for name, value in facts.items() if value != "")
-        print(json.dumps({"at": at, "event": event, **facts}) if as_json else f"{at} {event} {words}", flush=True)
+        line = json.dumps({"at": at, "event": event, **facts}) if as_json else f"{at} {event} {words}"
+        print(line, file=out, flush=True)
 
     server = Server((host, port), file, offer, log)
     handle(ENDING, _as_ctrl_c)
@@ -134,6 +137,14 @@ def _list(gpus: tuple[int, ...], virtual: int, listen: str, key: Path) -> None:
     print(f"at {listen}:")
     for line in lines_about(state):
         print(f"  {line}")
+
+
+def _own_output() -> TextIO:
+    """Standard output, for the log alone: what modules of functions print in this process goes to standard error."""
+    sys.stdout.flush()
+    out = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors="replace")
+    os.dup2(2, 1)
+    return out
 
 
 def _as_ctrl_c(number: int, frame: FrameType | None) -> None:

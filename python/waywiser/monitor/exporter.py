@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from waywiser.monitor.scrapes import ScrapeServer
 from waywiser.monitor.watcher import View
 
 # Event of a sample -> its counter's name, to which Prometheus adds _total, and its meaning.
@@ -24,6 +25,7 @@ ERRORS: dict[str, tuple[str, str]] = {
     "rnr_nak_retry_err": ("waywiser_receiver_not_ready_retries", "Retries since the receiver was not ready."),
     "replays": ("waywiser_pcie_replays", "Packets that a GPU's PCIe link sent again."),
 }
+_FRESH = 0.2  # seconds: a view runs commands
 
 
 def build_info(labels: Mapping[str, str]) -> Any:
@@ -99,11 +101,10 @@ def text_of(view: View, about: Mapping[str, str]) -> str:
     return generate_latest(registry).decode()
 
 
-def serve(view: Callable[[], View], about: Mapping[str, str], address: str, port: int) -> Any:
-    """Answers scrapes until the returned server is shut down."""
-    from prometheus_client import CollectorRegistry, start_http_server
+def serve(view: Callable[[], View], about: Mapping[str, str], address: str, port: int) -> ScrapeServer:
+    """Answers scrapes until the returned server is shut down. Raises OSError if it cannot listen there."""
+    from prometheus_client import CollectorRegistry
 
     registry = CollectorRegistry()
     registry.register(Metrics(view, about))
-    server, _ = start_http_server(port, address, registry)
-    return server
+    return ScrapeServer(registry, address, port, _FRESH)

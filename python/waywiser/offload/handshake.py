@@ -7,6 +7,8 @@ and both nonces, with the key:
     server -> client: server's nonce, proof("server")
     client -> server: proof("client"), then sealed messages
 
+A server that has too many strangers sends LATER to one of them instead, filled up with zeros: a client tries again.
+
 MAGIC has the version of this handshake: a server of another one answers its own MAGIC, filled up with zeros. The
 version of all that follows is in the client's first message, and in the server's answer.
 
@@ -20,17 +22,21 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import select
 import socket
 import struct
 import time
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 from waywiser.checked import Node
 from waywiser.errors import DeadlineError, InputError, TransferError
+from waywiser.reception import Talk, give, take
 
 _ANY_MAGIC = b"WAYWISER-GPU-"
 MAGIC = _ANY_MAGIC + b"1\r\n"
 _NONCE = 32
+LATER = (_ANY_MAGIC + b"LATER\r\n").ljust(64, b"\0")
 _LONGEST = 1 << 16
 SECONDS = 5.0  # for a whole handshake
 
@@ -46,7 +52,10 @@ class Connection:
 
     def send(self, message: dict[str, Any], seconds: float = SECONDS) -> None:
         """Sends a sealed message. Raises TransferError, DeadlineError."""
-        body = json.dumps(message).encode()
+        self.send_bytes(json.dumps(message).encode(), seconds)
+
+    def send_bytes(self, body: bytes, seconds: float = SECONDS) -> None:
+        """The same with a message that is encoded already."""
         seal = _mark(self._seal, self._sent, body)
         self._sent += 1
         _send(self.sock, struct.pack("<I", len(body)) + seal + body, time.monotonic() + seconds)
@@ -62,7 +71,11 @@ class Connection:
         if not hmac.compare_digest(_mark(self._check, self._received, body), head[4:]):
             raise InputError("a message was changed on its way")
         self._received += 1
-        return Node(json.loads(body), "a message of the server's connection")
+        what = "a message of the server's connection"
+        try:
+            return Node(json.loads(body), what)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{what}: not valid JSON: {' '.join(str(error).split())}") from None
 
     def is_open(self) -> bool:
         """Whether the other end has not closed it. Raises nothing."""
@@ -79,26 +92,39 @@ class Connection:
         self.sock.close()
 
 
-def greet_as_server(sock: socket.socket, key: bytes) -> Connection:
-    """Proves the key to a client, and lets it prove the key. Raises InputError for a stranger, TransferError,
-    DeadlineError.
-    """
-    until = time.monotonic() + SECONDS
-    hello = _receive(sock, len(MAGIC) + _NONCE, until)
+def greeting(sock: socket.socket, key: Callable[[], bytes]) -> Talk[Connection]:
+    """Proves the key to a client, and lets it prove the key. Raises InputError for a stranger, TransferError."""
+    hello = yield from take(sock, len(MAGIC) + _NONCE)
     if hello[: len(MAGIC)] != MAGIC:
-        _refuse_greeting(sock, hello[: len(MAGIC)], until)
-    mine = secrets.token_bytes(_NONCE)
+        yield from _refuse_greeting(sock, hello[: len(MAGIC)])
+    mine, known = secrets.token_bytes(_NONCE), key()
     nonces = hello[len(MAGIC) :] + mine
-    _send(sock, mine + _proof(key, b"server", nonces), until)
-    if not hmac.compare_digest(_proof(key, b"client", nonces), _receive(sock, 32, until)):
+    yield from give(sock, mine + _proof(known, b"server", nonces))
+    theirs = yield from take(sock, 32)
+    if not hmac.compare_digest(_proof(known, b"client", nonces), theirs):
         raise InputError("a client that does not know the key")
-    return Connection(sock, key, nonces)
+    return Connection(sock, known, nonces)
 
 
-def _refuse_greeting(sock: socket.socket, greeted: bytes, until: float) -> NoReturn:
+def greet_as_server(sock: socket.socket, key: bytes) -> Connection:
+    """The same with one client only. Raises as greeting, and DeadlineError."""
+    until = time.monotonic() + SECONDS
+    sock.setblocking(False)
+    talk, poll = greeting(sock, lambda: key), select.poll()
+    try:
+        while True:
+            poll.register(sock, next(talk))
+            if not poll.poll(max(until - time.monotonic(), 0) * 1000):
+                raise DeadlineError("the other end says nothing")
+    except StopIteration as end:
+        connection: Connection = end.value
+        return connection
+
+
+def _refuse_greeting(sock: socket.socket, greeted: bytes) -> Talk[None]:
     if not greeted.startswith(_ANY_MAGIC):
         raise InputError("it does not greet as a client")
-    _send(sock, MAGIC.ljust(_NONCE + 32, b"\0"), until)
+    yield from give(sock, MAGIC.ljust(_NONCE + 32, b"\0"))
     theirs, ours = (text.decode("ascii", "replace").strip() for text in (greeted, MAGIC))
     raise InputError(f"the client greets as {theirs}, this server as {ours}: install the same version at both")
 

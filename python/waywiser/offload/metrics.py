@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from waywiser.errors import InputError
+from waywiser.monitor.scrapes import ScrapeServer
 from waywiser.offload.server import Server
 
 
@@ -43,14 +44,13 @@ class ServerMetrics:
         yield build_info(self._about)
 
 
-def serve_metrics(server: Server, about: Mapping[str, str], address: tuple[str, int]) -> Any:
+def serve_metrics(server: Server, about: Mapping[str, str], address: tuple[str, int]) -> ScrapeServer:
     """Answers scrapes until the returned server is shut down. Raises InputError if it cannot listen there."""
-    from prometheus_client import CollectorRegistry, start_http_server
+    from prometheus_client import CollectorRegistry
 
     registry = CollectorRegistry()
     registry.register(ServerMetrics(server, about))
     try:
-        answering, _ = start_http_server(address[1], address[0], registry)
+        return ScrapeServer(registry, *address)
     except OSError as error:
         raise InputError(f"--metrics {address[0]}:{address[1]}: {error.strerror or error}") from error
-    return answering

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import json
-import os
 import secrets
-import select
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from waywiser import __version__, _core
 from waywiser.checked import Node, clean
-from waywiser.errors import DeadlineError, Error, InputError, TransferError
-from waywiser.offload.handshake import SECONDS, Connection, greet_as_server
-from waywiser.offload.keys import read_key
+from waywiser.errors import Error, InputError, TransferError
+from waywiser.offload.client_process import ClientProcess
+from waywiser.offload.handshake import LATER, SECONDS, Connection, greeting
+from waywiser.offload.keys import KeyFile
+from waywiser.reception import Reception, Talk
 
 _MOST_STRANGERS = 64  # connections that have not proved the key yet
+_BACKLOG = 1024
+_MOST_REFUSALS, _WINDOW = 100, 10.0  # lines of the log, and seconds
+_LOOK = 0.2  # seconds until it looks whether it has been ended
 _STARTING = 30.0  # seconds for a client's process to listen
 _ENDING = 5.0  # seconds for a client's process to end when its client has gone
 
@@ -50,34 +50,37 @@ class Offer(NamedTuple):
     most_seconds: float = 0.0
 
 
-class Lines:
-    """The lines of JSON that a client's process writes."""
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self.file = pipe.fileno()
-        self.ended = False
-        self._pipe, self._rest = pipe, b""
-
-    def read(self) -> list[Node]:
-        """The whole lines of what is there; waits for some."""
-        part = os.read(self.file, 1 << 16)
-        self.ended = part == b""
-        *lines, self._rest = (self._rest + part).split(b"\n")
-        return [Node(json.loads(line), "a client's process") for line in lines]
-
-
 @dataclass
 class Client:
     """One client and the process that serves it."""
 
     name: str
     gpu: int
-    process: subprocess.Popen[bytes]
-    told: Lines
+    process: ClientProcess
     since: float = field(default_factory=time.time)
     memory: int = 0
     requests: int = 0
     why: str = "it was ended"  # "": the client has ended in order
+
+
+class _Refusals:
+    """Logs who was refused, but not each one of a flood. Raises nothing."""
+
+    def __init__(self, log: Callable[[str, dict[str, Any]], None]) -> None:
+        self._log, self._lock = log, threading.Lock()
+        self._until, self._told, self._more = 0.0, 0, 0
+
+    def add(self, name: str, why: str) -> None:
+        with self._lock:
+            if time.monotonic() > self._until:
+                more, self._until, self._told, self._more = self._more, time.monotonic() + _WINDOW, 0, 0
+                if more:
+                    self._log("refused", {"client": "others", "why": f"{more} more in {_WINDOW:g} s"})
+            self._told += 1
+            if self._told > _MOST_REFUSALS:
+                self._more += 1
+                return
+            self._log("refused", {"client": name, "why": clean(why)})
 
 
 class Server:
@@ -86,14 +89,18 @@ class Server:
     def __init__(
         self, address: tuple[str, int], key_file: Path, offer: Offer, log: Callable[[str, dict[str, Any]], None]
     ):
-        self._key_file, self._offer, self._log = key_file, offer, log
-        read_key(key_file)
+        self._key, self._offer, self._log = KeyFile(key_file), offer, log
+        self._key.read()
         try:
             family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
-            self._socket = socket.create_server(address, family=family, backlog=128)
+            self._socket = socket.create_server(address, family=family, backlog=_BACKLOG)
         except OSError as error:
             raise InputError(f"cannot listen at {address[0]}:{address[1]}: {error.strerror or error}") from error
-        self._strangers = threading.Semaphore(_MOST_STRANGERS)
+        self._port = int(self._socket.getsockname()[1])
+        self._refusals = _Refusals(log)
+        self._reception = Reception(
+            self._socket, self._greet, self._refuse, most=_MOST_STRANGERS, seconds=SECONDS, farewell=LATER
+        )
         self._lock = threading.Lock()
         self._clients: list[Client] = []
         self._meetings: list[threading.Thread] = []
@@ -103,24 +110,11 @@ class Server:
     @property
     def port(self) -> int:
         """The port at which it listens. Raises nothing."""
-        return int(self._socket.getsockname()[1])
+        return self._port
 
     def serve(self) -> None:
-        """Accepts clients until `stop()`. Raises nothing for what clients do."""
-        self._socket.settimeout(0.2)
-        while not self._ended.is_set():
-            try:
-                sock, peer = self._socket.accept()
-            except TimeoutError:
-                continue
-            except OSError:
-                return
-            if not self._strangers.acquire(blocking=False):
-                sock.close()
-                continue
-            self._meetings = [one for one in self._meetings if one.is_alive()]
-            self._meetings.append(threading.Thread(target=self._meet, args=(sock, f"{peer[0]}:{peer[1]}"), daemon=True))
-            self._meetings[-1].start()
+        """Accepts clients until `stop()`. Raises nothing for what clients and strangers do."""
+        self._reception.run(self._ended)
 
     def stop(self, patience: float = _ENDING) -> None:
         """Accepts no more clients, waits `patience` seconds for those that are here, and ends their processes.
@@ -129,12 +123,11 @@ class Server:
         to standard output when the program ends.
         """
         self._ended.set()
-        self._socket.close()
         until = time.monotonic() + patience
         for client in self._all():
-            _end(client.process, until - time.monotonic())
+            client.process.end(until - time.monotonic())
         for meeting in self._meetings:
-            meeting.join(_ENDING + SECONDS)  # the end of a process, or a handshake
+            meeting.join(_ENDING + SECONDS)  # the end of a process, or a request
 
     def totals(self) -> dict[str, int]:
         """Since the start: clients that `joined`, were `refused`, and have `failed`, and `requests` of those that have
@@ -151,23 +144,29 @@ class Server:
         with self._lock:
             return list(self._clients)
 
-    def _meet(self, sock: socket.socket, name: str) -> None:
-        connection = None
+    def _greet(self, sock: socket.socket, name: str) -> Talk[bool]:
+        connection = yield from greeting(sock, self._key.read)
+        self._meetings = [one for one in self._meetings if one.is_alive()]
+        meeting = threading.Thread(target=self._meet, args=(connection, name), daemon=True)
+        meeting.start()
+        self._meetings.append(meeting)
+        return True
+
+    def _refuse(self, name: str, why: str) -> None:
+        self._count("refused")
+        self._refusals.add(name, why)
+
+    def _meet(self, connection: Connection, name: str) -> None:
         try:
-            try:
-                connection = greet_as_server(sock, read_key(self._key_file))  # read again: it may have been replaced
-                request = connection.receive()
-            finally:
-                self._strangers.release()
-            self._answer(connection, request, name)
-        except Error as error:
-            self._count("refused")
-            self._log("refused", {"client": name, "why": clean(str(error))})
-            if connection is not None:
-                with contextlib.suppress(Error):
-                    connection.send({"problem": str(error)})
+            self._answer(connection, connection.receive(), name)
+        except Exception as error:  # it costs this client only, who is told what is its own fault
+            known = isinstance(error, Error)
+            self._refuse(name, str(error) if known else f"{type(error).__name__}: {error}")
+            told = str(error) if isinstance(error, InputError) else "the server has failed: its log says why"
+            with contextlib.suppress(Error):
+                connection.send({"problem": told})
         finally:
-            sock.close()
+            connection.close()
 
     def _answer(self, connection: Connection, request: Node, name: str) -> None:
         if request.text("do") == "list":
@@ -181,16 +180,16 @@ class Server:
         client = self._start(connection, place, name)
         try:
             self._count("joined")
-            self._log("joined", {"client": name, "gpu": client.gpu, "process": client.process.pid})
+            self._log("joined", {"client": name, "gpu": client.gpu, "process": client.process.number})
             self._follow(connection, client)
+        except Error as error:
+            client.why = str(error)
         finally:
-            with self._lock:
-                self._clients.remove(client)
-            _end(client.process, _ENDING)
+            self._forget(client, _ENDING if self._ended.is_set() or client.process.ended else 0)
             self._count("failed", client.why != "")
             self._count("requests", client.requests)
             told = {"requests": client.requests, "seconds": round(time.time() - client.since, 3), "why": client.why}
-            self._log("left", {"client": name, "code": client.process.returncode, **told})
+            self._log("left", {"client": name, "code": client.process.code, **told})
 
     def _start(self, connection: Connection, place: int, name: str) -> Client:
         offer = self._offer
@@ -205,44 +204,40 @@ class Server:
         with self._lock:
             if len(self._clients) >= offer.clients:
                 raise InputError(f"this server has {offer.clients} clients, and takes no more")
-            process = subprocess.Popen(
-                [sys.executable, "-m", "waywiser.offload.worker"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-            )  # fmt: skip
-            client = Client(name, offer.gpus[place], process, Lines(_pipe(process.stdout)))
+            process = ClientProcess(order, lambda text: self._log("printed", {"client": name, "text": text}))
+            client = Client(name, offer.gpus[place], process)
             self._clients.append(client)
         try:
-            _pipe(process.stdin).write(json.dumps(order).encode() + b"\n")
-            _pipe(process.stdin).flush()
-            told = _first_line(client, _STARTING)
+            told = process.first_message(_STARTING)
             if not told.has("port"):
-                raise InputError(told.text("ended", "the client's process told no port"))
+                raise TransferError(told.text("ended", "the client's process told no port"))
             more: dict[str, Any] = {"version": __version__, "protocol": _core.offload_protocol}
             more |= {name: order[name] for name in ("job", "host", "encrypt", "memory", "data_plain")}
             connection.send({"port": told.integer("port", most=65535), "gpu": self._name_of(client.gpu), **more})
-        except BaseException as error:
-            with self._lock:
-                self._clients.remove(client)
-            _end(process, 0)
-            if isinstance(error, OSError) and not isinstance(error, Error):
-                raise TransferError(f"the client's process: {error}") from error
+        except BaseException:
+            self._forget(client, 0)
             raise
         return client
 
+    def _forget(self, client: Client, patience: float) -> None:
+        with self._lock:
+            self._clients.remove(client)
+        client.process.end(patience)
+        client.process.close()
+
     def _follow(self, connection: Connection, client: Client) -> None:
-        """Until the client's process has ended, or the client has gone."""
-        most, gone = self._offer.most_seconds, False
+        """Until the client's process has ended, or has had its time to. A client says nothing after its request."""
+        most, is_here = self._offer.most_seconds, True
         until = time.monotonic() + most + _ENDING if most else float("inf")  # its process tells it before
         while not self._ended.is_set() and time.monotonic() < until:
-            files = [client.told.file, *([] if gone else [connection.sock.fileno()])]
-            ready, _, _ = select.select(files, [], [], 0.2)
-            if client.told.file in ready:
-                for line in client.told.read():
-                    self._note(client, line)
-                if client.told.ended:
-                    return
-            elif ready and not connection.is_open():
-                gone, until = True, min(until, time.monotonic() + _ENDING)  # its process notices it too
+            messages, is_said = client.process.hear(_LOOK, connection.sock.fileno() if is_here else None)
+            for message in messages:
+                self._note(client, message)
+            if client.process.ended:
+                return
+            if is_said:
+                is_here, until = False, min(until, time.monotonic() + _ENDING)  # its process notices it too
+                client.why = "its connection says more than a request" if connection.is_open() else client.why
 
     def _note(self, client: Client, told: Node) -> None:
         if told.has("ended"):
@@ -275,31 +270,3 @@ def _check_version(request: Node) -> None:
     ours = f"waywiser {__version__} (protocol {_core.offload_protocol})"
     if theirs != ours:
         raise InputError(f"this server has {ours}, the client {theirs}: install the same version at both")
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise TransferError("a process without pipes")
-    return pipe
-
-
-def _first_line(client: Client, seconds: float) -> Node:
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        if not select.select([client.told.file], [], [], left)[0]:
-            break
-        if lines := client.told.read():
-            return lines[0]
-        if client.told.ended:
-            raise TransferError("the client's process has ended")
-    raise DeadlineError(f"the client's process has not started within {seconds:g} s")
-
-
-def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Waits so long for the end of a process, then kills it and what it has started."""
-    try:
-        process.wait(max(seconds, 0))
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, 9)
-        process.wait()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import socket
 import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from waywiser.checked import Node
-from waywiser.errors import Error, UnavailableError
+from waywiser.errors import Error, InputError, UnavailableError
 from waywiser.group.gpus import DLPACK_CODES, cuda_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.offload.functions import Function, functions_of
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from waywiser import _core
 
 _JOINING = 20.0  # seconds for the client to come
+_FOR_CLIENTS = (ValueError, TypeError, ArithmeticError, InputError, UnavailableError)  # of functions: with their words
 _PATIENCE = 1e7  # seconds for a function: a client that waits no longer goes, and that ends this process
 
 
@@ -54,7 +57,18 @@ class Calls:
     def __call__(
         self, name: str, arrays: list[_core.ServedArray], numbers: list[tuple[str, float]]
     ) -> tuple[Any, tuple[int, ...], float]:
-        """A contiguous array, its shape, and the seconds of the function itself."""
+        """A contiguous array, its shape, and the seconds of the function itself. Raises what the client may know."""
+        try:
+            return self._result_of(name, arrays, numbers)
+        except BaseException as error:
+            if isinstance(error, _FOR_CLIENTS):
+                raise
+            traceback.print_exc()  # for the server's log
+            raise type(type(error).__name__, (Exception,), {})("the server's log says why") from None
+
+    def _result_of(
+        self, name: str, arrays: list[_core.ServedArray], numbers: list[tuple[str, float]]
+    ) -> tuple[Any, tuple[int, ...], float]:
         usable = [_on_host(each) for each in arrays] if self._virtual else self._on_gpu(arrays)
         begun = time.perf_counter()
         result = self._functions[name](*usable, **dict(numbers))
@@ -84,34 +98,50 @@ def _library_of_arrays() -> Any:
     raise UnavailableError("functions on CUDA GPUs need PyTorch or CuPy, and the server has neither")
 
 
-def _tell(**what: Any) -> None:
-    """A line for the server."""
-    print(json.dumps(what), flush=True)
+class _Server:
+    """The socket to the server, which user code and the processes that it starts do not have: see client_process.py."""
 
+    def __init__(self, file: int) -> None:
+        self._line = socket.socket(fileno=file)
+        self._line.set_inheritable(False)
 
-def _end_with_the_server() -> None:
-    """The server holds the other end of standard input until it ends."""
-    sys.stdin.read()
-    os._exit(1)
+    def order(self) -> Node:
+        text = b""
+        while not text.endswith(b"\n"):
+            part = self._line.recv(1 << 16)
+            if not part:
+                os._exit(1)
+            text += part
+        return Node(json.loads(text), "the server's order")
+
+    def tell(self, **what: Any) -> None:
+        self._line.sendall(json.dumps(what).encode() + b"\n")
+
+    def end_with_it(self) -> None:
+        """The server says nothing more, and holds the other end until it ends."""
+        self._line.recv(1)
+        os._exit(1)
 
 
 def main() -> int:
-    """Serves one client, as the line on standard input says. The exit code is 0 if the client ended in order."""
+    """Serves one client, as the server at the socket argv[1] says. The exit code is 0 if the client ended in order."""
     from waywiser import _core
 
-    order = Node(json.loads(sys.stdin.readline()), "the server's order")
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    server = _Server(int(sys.argv[1]))
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    order = server.order()
+    threading.Thread(target=server.end_with_it, daemon=True).start()
     meeting = Meeting(order.text("job"), order.text("host"), 0, order.text("secret"), order.flag("encrypt"))
     try:
         functions = functions_of(order.text("module", ""))
         virtual, gpu = order.integer("virtual"), order.integer("gpu")
         gpus = virtual_gpus(virtual, order.integer("memory")) if virtual else cuda_gpus()
-        with join_pair(meeting, _JOINING, gpus, lambda port: _tell(port=port)) as group:
+        with join_pair(meeting, _JOINING, gpus, lambda port: server.tell(port=port)) as group:
             group.timeout = _PATIENCE
             calls = Calls(group, virtual > 0, functions)
 
             def tell(memory: int, requests: int) -> None:
-                _tell(memory=memory, requests=requests)
+                server.tell(memory=memory, requests=requests)
 
             builtins_only = order.flag("builtins_only")
             if not virtual and not builtins_only:
@@ -122,9 +152,9 @@ def main() -> int:
             allowed = list(functions), builtins_only
             _core.serve_remote_gpu(group._core, gpus._core, gpu, roads, peers.admit, limits, *allowed, calls, tell)
     except Error as error:
-        _tell(ended=f"{type(error).__name__}: {error}")
+        server.tell(ended=f"{type(error).__name__}: {error}")
         return 1
-    _tell(ended="")
+    server.tell(ended="")
     return 0
 
 

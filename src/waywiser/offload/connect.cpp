@@ -15,7 +15,7 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds starting_patience = 40;  // for the client's process at the server
-constexpr Seconds answering_patience = 5;
+constexpr Seconds answering_patience = 5, listing_patience = 20;
 
 std::string version_text(const std::string& release, std::int64_t protocol) {
   return "waywiser " + release + " (protocol " + std::to_string(protocol) + ")";
@@ -55,9 +55,11 @@ JoinOptions join_as_client(const Json& meeting, const ServerConnection& connecti
 
 RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
   const Interruptible interruptible(options.interrupted);
-  const auto connection = std::make_shared<ServerConnection>(options.address, read_serve_key(options.key));
-  connection->send({{"do", "use"}, {"gpu", options.gpu}, {"version", version()}, {"protocol", offload_protocol}});
-  const Json meeting = connection->receive(starting_patience);
+  const Json request = {{"do", "use"}, {"gpu", options.gpu}, {"version", version()}, {"protocol", offload_protocol}};
+  const auto asked = ServerConnection::ask(options.address, read_serve_key(options.key), request, starting_patience,
+                                           Deadline::in(options.timeout));
+  const auto& connection = asked.first;
+  const Json& meeting = asked.second;
   check_same_version(meeting, options.address);
   const std::string name = require_string(meeting, "gpu", options.address) + " of " + options.address;
   const auto limit = require_integer(meeting, "memory", options.address, 0, std::numeric_limits<std::int64_t>::max());
@@ -76,9 +78,9 @@ RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
 
 std::string remote_server_state(const RemoteGpuOptions& options) {
   const Interruptible interruptible(options.interrupted);
-  ServerConnection connection(options.address, read_serve_key(options.key));
-  connection.send({{"do", "list"}});
-  return connection.receive(answering_patience).dump();
+  return ServerConnection::ask(options.address, read_serve_key(options.key), {{"do", "list"}}, answering_patience,
+                               Deadline::in(listing_patience))
+      .second.dump();
 }
 
 }  // namespace waywiser

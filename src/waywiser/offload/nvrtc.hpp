@@ -1,9 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "waywiser/base/dynamic_library.hpp"
+#include "waywiser/base/units.hpp"
 
 namespace waywiser {
 
@@ -13,21 +14,15 @@ class Nvrtc {
   // Throws unavailable with the loader's words.
   explicit Nvrtc(const std::vector<std::string>& names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
 
-  // PTX for a compute capability, as 90. Throws invalid_input; its lines after the first are the compiler's.
-  std::string compile(const std::string& source, int capability) const;
+  // PTX for a compute capability, as 90. The source is a stranger's: no file can be opened meanwhile, so it includes
+  // none and learns of none. Throws invalid_input; its lines after the first are the compiler's; timeout, after which
+  // nothing more is compiled; unavailable.
+  std::string compile(const std::string& source, int capability, Seconds patience = 40) const;
 
  private:
-  using Program = void*;
+  struct Library;
 
-  DynamicLibrary library_;
-  int (*create_)(Program*, const char* source, const char* name, int headers, const char* const* texts,
-                 const char* const* names) = nullptr;
-  int (*compile_)(Program, int options, const char* const* words) = nullptr;
-  int (*ptx_size_)(Program, std::size_t*) = nullptr;
-  int (*ptx_)(Program, char*) = nullptr;
-  int (*log_size_)(Program, std::size_t*) = nullptr;
-  int (*log_)(Program, char*) = nullptr;
-  int (*destroy_)(Program*) = nullptr;
+  std::shared_ptr<Library> library_;
 };
 
 }  // namespace waywiser

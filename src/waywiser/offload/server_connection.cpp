@@ -4,8 +4,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <string_view>
+#include <thread>
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
@@ -16,10 +19,31 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds greeting_patience = 5;
-constexpr std::string_view greeting = "WAYWISER-GPU-1\r\n", any_greeting = "WAYWISER-GPU-";
+constexpr Seconds first_rest = 0.01, longest_rest = 0.32;
+constexpr std::string_view greeting = "WAYWISER-GPU-1\r\n", any_greeting = "WAYWISER-GPU-",
+                           later = "WAYWISER-GPU-LATER";
+constexpr std::string_view white_space = " \t\r\n\v\f";
 constexpr std::size_t nonce_bytes = 32, shortest_key = 32;
 constexpr Bytes largest_key_file = 4096;
 constexpr std::uint32_t longest_message = 1 << 16;
+
+// The server has too many strangers, or has closed a connection for that.
+class NotNow : public Error {
+ public:
+  using Error::Error;
+};
+
+// By errno.
+[[noreturn]] void throw_broken(const std::string& what) {
+  const bool is_reset = errno == ECONNRESET || errno == EPIPE;
+  const std::string why = what + ": " + last_system_error();
+  if (is_reset) throw NotNow(ErrorKind::io, why);
+  throw Error(ErrorKind::io, why);
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -58,18 +82,17 @@ void check_private(const std::filesystem::path& file) {
 }
 
 Descriptor connected(const std::string& address) {
-  const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::io, "no server of GPUs at " + address + ": " + why);
-  };
+  const std::string what = "no server of GPUs at " + address;
   const Endpoint endpoint = parse_endpoint(address);
   Descriptor socket = begin_connecting(endpoint);
-  if (!wait_for_socket(socket.number(), POLLOUT, Deadline::in(greeting_patience))) fail("it does not answer");
+  if (!wait_for_socket(socket.number(), POLLOUT, Deadline::in(greeting_patience)))
+    throw Error(ErrorKind::io, what + ": it does not answer");
   int problem = 0;
   socklen_t length = sizeof problem;
   ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &problem, &length);
   if (problem != 0) {
     errno = problem;
-    fail(last_system_error());
+    throw_broken(what);
   }
   return socket;
 }
@@ -80,13 +103,16 @@ std::vector<std::byte> read_serve_key(const std::filesystem::path& file) {
   const std::filesystem::path from = file.empty() ? usual_key_file() : file;
   std::string text = read_text(from, largest_key_file);
   check_private(from);
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
-  std::vector<std::byte> key(text.size() / 2);
-  bool good = text.size() % 2 == 0 && key.size() >= shortest_key;
+  std::string_view digits = text;
+  digits.remove_prefix(std::min(digits.find_first_not_of(white_space), digits.size()));
+  digits = digits.substr(0, digits.find_last_not_of(white_space) + 1);
+  std::vector<std::byte> key(digits.size() / 2);
+  bool good = digits.size() % 2 == 0 && key.size() >= shortest_key;
   for (std::size_t i = 0; i < key.size() && good; ++i) {
     unsigned value = 0;
-    const auto [end, problem] = std::from_chars(&text[2 * i], &text[2 * i] + 2, value, 16);
-    good = problem == std::errc() && end == &text[2 * i] + 2;
+    const char* const pair = &digits[2 * i];
+    const auto [end, problem] = std::from_chars(pair, pair + 2, value, 16);
+    good = problem == std::errc() && end == pair + 2;
     key[i] = static_cast<std::byte>(value);
   }
   wipe(std::as_writable_bytes(std::span(text)));
@@ -100,8 +126,28 @@ ServerConnection::ServerConnection(const std::string& address, std::span<const s
     : address_(address), socket_(connected(address)) {
   try {
     greet(key);
+  } catch (const NotNow&) {
+    throw;
   } catch (const Error& error) {
     throw Error(error.kind(), address_ + ": " + error.what());
+  }
+}
+
+std::pair<std::shared_ptr<ServerConnection>, Json> ServerConnection::ask(const std::string& address,
+                                                                         std::span<const std::byte> key,
+                                                                         const Json& question, Seconds patience,
+                                                                         Deadline deadline) {
+  for (Seconds rest = first_rest;; rest = std::min(2 * rest, longest_rest)) {
+    throw_if_interrupted();
+    try {
+      auto connection = std::make_shared<ServerConnection>(address, key);
+      connection->send(question);
+      Json answer = connection->receive(patience);
+      return {std::move(connection), std::move(answer)};
+    } catch (const NotNow& error) {
+      if (deadline.left() <= rest) throw Error(error.kind(), address + ": " + error.what());
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>(rest));
   }
 }
 
@@ -114,7 +160,7 @@ void ServerConnection::greet(std::span<const std::byte> key) {
   hello.raw(nonces);
   write(hello.bytes());
   const std::vector<std::byte> answer = read(2 * nonce_bytes, deadline);
-  const std::string_view text(reinterpret_cast<const char*>(answer.data()), greeting.size());
+  const std::string_view text = text_of(answer).substr(0, greeting.size());
   if (text.starts_with(any_greeting))
     throw Error(ErrorKind::invalid_input, "this client greets as " + name_of_greeting(greeting) + ", the server as " +
                                               name_of_greeting(text) +
@@ -145,7 +191,7 @@ Json ServerConnection::receive(Seconds patience) {
   const std::vector<std::byte> body = read(length, deadline);
   if (!equal(mark_of(theirs_, received_++, body), std::span(head).subspan(sizeof(std::uint32_t))))
     throw Error(ErrorKind::invalid_input, address_ + ": a message was changed on its way");
-  Json message = parse_json({reinterpret_cast<const char*>(body.data()), body.size()}, address_);
+  Json message = parse_json(text_of(body), address_);
   if (message.is_object() && message.contains("problem"))
     refuse_input(address_, require_string(message, "problem", address_));
   return message;
@@ -158,7 +204,7 @@ void ServerConnection::write(std::span<const std::byte> bytes) {
     if (sent >= 0)
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
     else if (errno != EAGAIN && errno != EINTR)
-      throw Error(ErrorKind::io, "the connection broke: " + last_system_error());
+      throw_broken("the connection broke");
     else if (!wait_for_socket(socket_.number(), POLLOUT, deadline))
       throw Error(ErrorKind::timeout, "the server takes nothing");
   }
@@ -173,10 +219,11 @@ std::vector<std::byte> ServerConnection::read(std::size_t count, Deadline deadli
     else if (got == 0)
       throw Error(ErrorKind::io, "the server has closed the connection");
     else if (errno != EAGAIN && errno != EINTR)
-      throw Error(ErrorKind::io, "the connection broke: " + last_system_error());
+      throw_broken("the connection broke");
     else if (!wait_for_socket(socket_.number(), POLLIN, deadline))
       throw Error(ErrorKind::timeout, "the server says nothing");
   }
+  if (text_of(bytes).starts_with(later)) throw NotNow(ErrorKind::unavailable, "the server has too many connections");
   return bytes;
 }
 

@@ -1,0 +1,323 @@
+"""A server of GPUs outlives strangers, and serves those who have the key meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import struct
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rank_jobs import runtime_folder
+from remote_gpu import PATIENCE, Server, server
+
+import waywiser as ww
+from waywiser import _core
+from waywiser.offload.connect import state_of
+from waywiser.offload.handshake import LATER, MAGIC, Connection, _proof, greet_as_server
+from waywiser.offload.keys import make_key, read_key
+
+__all__ = ["runtime_folder", "server"]
+pytestmark = pytest.mark.usefixtures("runtime_folder")
+WITH_DESCRIPTORS = (
+    "import os, resource, sys; n = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_NOFILE, (n, n));"
+    " os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+
+def place(address: str) -> tuple[str, int]:
+    host, port = address.split(":")
+    return host, int(port)
+
+
+def crowd(address: str, count: int) -> list[socket.socket]:
+    """So many strangers who say nothing; some may be waiting to be accepted."""
+    made = []
+    for _ in range(count):
+        made.append(socket.socket())
+        made[-1].setblocking(False)
+        made[-1].connect_ex(place(address))
+    return made
+
+
+@contextmanager
+def flood(address: str, says: bytes) -> Iterator[None]:
+    """Strangers who come as fast as they can, of whom 300 stay."""
+    over = threading.Event()
+
+    def come() -> None:
+        here: list[socket.socket] = []
+        while not over.is_set():
+            with contextlib.suppress(OSError):
+                here.append(socket.create_connection(place(address), 1))
+                here[-1].sendall(says)
+            if len(here) > 300:
+                here.pop(0).close()
+        for each in here:
+            each.close()
+
+    thread = threading.Thread(target=come)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def proved(server: Server) -> Connection:
+    """The client's end of a connection, by hand."""
+    key, mine = read_key(server.key), secrets.token_bytes(32)
+    sock = socket.create_connection(place(server.address), PATIENCE)
+    sock.sendall(MAGIC + mine)
+    nonces = mine + sock.recv(64, socket.MSG_WAITALL)[:32]
+    sock.sendall(_proof(key, b"client", nonces))
+    client = Connection(sock, key, nonces)
+    client._seal, client._check = client._check, client._seal
+    return client
+
+
+def test_strangers_take_all_descriptors_and_a_client_is_served(tmp_path: Path) -> None:
+    server = Server(tmp_path, before=(sys.executable, "-c", WITH_DESCRIPTORS, "48"))
+    with ww.remote(server.address, key=server.key) as before:
+        x = before.array(np.ones(3))
+        strangers = crowd(server.address, 200)
+        with ww.remote(server.address, key=server.key) as gpu:
+            np.testing.assert_array_equal(gpu.array(np.ones(5)).get(), np.ones(5))
+        np.testing.assert_array_equal(x.get(), np.ones(3))
+        for each in strangers:
+            each.close()
+    assert server.close() == (0, "")
+
+
+@pytest.mark.parametrize("says", [b"", MAGIC, MAGIC + bytes(32)])
+def test_clients_are_served_in_a_flood(tmp_path: Path, says: bytes) -> None:
+    server = Server(tmp_path)
+    with flood(server.address, says):
+        for _ in range(2):
+            with ww.remote(server.address, key=server.key) as gpu:
+                np.testing.assert_array_equal(gpu.array(np.ones(3)).get(), np.ones(3))
+            assert len(state_of(server.address, key=server.key)["gpus"]) == 2
+    assert server.close() == (0, "")
+
+
+def test_a_flood_does_not_fill_the_log(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    for _ in range(1500):
+        with socket.create_connection(place(server.address), PATIENCE) as stranger:
+            stranger.sendall(b"x" * 48)
+    state_of(server.address, key=server.key)
+    assert server.close() == (0, "")
+    refused = server.rest_of_log("refused")
+    assert 0 < len(refused) < 1000
+    assert "it does not greet as a client" in refused[0]["why"]
+
+
+def test_a_client_tries_again_when_there_are_too_many(tmp_path: Path) -> None:
+    make_key(tmp_path / "key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        tries = []
+
+        def answer() -> None:
+            for turn in range(4):
+                sock, _ = listener.accept()
+                tries.append(turn)
+                with sock:
+                    if turn == 0:  # before its greeting
+                        sock.sendall(LATER)
+                        sock.recv(48, socket.MSG_WAITALL)
+                    elif turn == 1:
+                        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    elif turn == 2:  # after its proof
+                        greet_as_server(sock, read_key(tmp_path / "key")).receive()
+                        sock.sendall(LATER)
+                    else:
+                        connection = greet_as_server(sock, read_key(tmp_path / "key"))
+                        assert connection.receive().text("do") == "list"
+                        connection.send({"gpus": []})
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert state_of(f"127.0.0.1:{listener.getsockname()[1]}", key=tmp_path / "key") == {"gpus": []}
+        thread.join(PATIENCE)
+    assert tries == [0, 1, 2, 3]
+
+
+def descriptors_and_threads(server: Server) -> tuple[int, int]:
+    folder = Path(f"/proc/{server.process.pid}")
+    return len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir()))
+
+
+def test_strangers_at_the_metrics_cost_little(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--metrics", "127.0.0.1:0")
+    address = server.log[0]["metrics"]
+    files, threads = descriptors_and_threads(server)
+    strangers = crowd(address, 300)
+    for stranger, said in zip(strangers, (b"G", b"GET / HTTP/1.1\r\n", b"x" * 10000, b"\r\n\r\n"), strict=False):
+        with contextlib.suppress(OSError):
+            stranger.send(said)
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=PATIENCE) as answer:
+        assert b"waywiser_serve_clients" in answer.read()
+    after = descriptors_and_threads(server)
+    assert after[0] <= files + 16 and after[1] == threads
+    for said, status in (
+        (b"GET /other HTTP/1.1\r\n\r\n", b"404"),
+        (b"POST / HTTP/1.1\r\n\r\n", b"405"),
+        (b"HEAD / HTTP/1.0\r\n\r\n", b"200"),
+        (b"what\r\n\r\n", b"400"),
+    ):
+        with socket.create_connection(place(address), PATIENCE) as sock:
+            sock.sendall(said)
+            told = b"".join(iter(lambda sock=sock: sock.recv(4096), b""))  # type: ignore[misc]
+        assert told.startswith(b"HTTP/1.1 " + status), told
+    for each in strangers:
+        each.close()
+    assert server.close() == (0, "")
+
+
+BAD = [
+    b"{", b"\xff\xfe", b"[" * 60_000, b"9" * 5000, b"[]", b'"text"', b"{}", b'{"do": 3}', b'{"do": "else"}', b"NaN",
+    b'{"do": "use", "version": 3, "protocol": "x"}', b'{"do": ["list"]}',
+]  # fmt: skip
+
+
+def test_who_has_the_key_and_talks_nonsense_gets_one_line(server: Server) -> None:
+    for body in BAD:
+        client = proved(server)
+        client.send_bytes(body)
+        problem = client.receive(PATIENCE).text("problem")
+        assert problem and "\n" not in problem and "Traceback" not in problem
+        client.close()
+        assert server.wait_for("refused")["why"] == problem
+    for number in (-1, 2, 1 << 70, 0.5, True, "0"):
+        client = proved(server)
+        client.send({"do": "use", "gpu": number, "version": ww.__version__, "protocol": _core.offload_protocol})
+        assert client.receive(PATIENCE).text("problem")
+        client.close()
+
+
+def test_one_byte_more_after_the_request_ends_its_client_only(server: Server) -> None:
+    client = proved(server)
+    client.send({"do": "use", "gpu": 0, "version": ww.__version__, "protocol": _core.offload_protocol})
+    assert client.receive(PATIENCE).integer("port") > 0
+    client.sock.sendall(b"x")
+    assert server.wait_for("left")["why"] == "its connection says more than a request"
+    client.close()
+    with ww.remote(server.address, key=server.key) as gpu:
+        gpu.synchronize()
+
+
+PRINTS = """
+import json, os, subprocess, sys
+
+def talks(x):
+    print("computing", x[0])
+    print(json.dumps({"ended": "because I say so", "port": 1, "memory": -1}))
+    print("[" * 100000)
+    os.write(1, b"\\xff\\x1b[31m without an end")
+    os.write(2, b"\\n")
+    subprocess.run(["sh", "-c", "echo from a child; cat"], check=True)
+    assert sys.stdin.read() == ""
+    return x
+
+def floods(x):
+    for number in range(5000):
+        print(number)
+    return x
+
+def leaks(x):
+    open("/no/such/folder/secret.txt")
+
+def exits(x):
+    sys.exit("a word of /etc/passwd")
+
+functions = {"talks": talks, "floods": floods, "leaks": leaks, "exits": exits}
+print("imported")
+"""
+
+
+@pytest.fixture
+def talking(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "talk.py").write_text(PRINTS)
+    made = Server(tmp_path, "--functions", str(tmp_path / "talk.py"))
+    yield made
+    assert made.close() == (0, "imported\n")  # by the server itself, which looks whether they are there
+
+
+def texts(told: list[dict[str, Any]]) -> list[str]:
+    return [each["text"] for each in told]
+
+
+def test_what_a_function_prints_is_text_in_the_log(talking: Server) -> None:
+    with ww.remote(talking.address, key=talking.key) as gpu:
+        for _ in range(3):
+            np.testing.assert_array_equal(gpu.run("talks", gpu.array(np.ones(3))).get(), np.ones(3))
+        assert talking.wait_until(lambda state: state["clients"][0]["requests"] > 0)["clients"][0]["memory"] >= 0
+    left = talking.wait_for("left")
+    assert (left["why"], left["code"]) == ("", 0)
+    printed = talking.log_of("printed")
+    assert {each["client"] for each in printed} == {left["client"]}
+    said = texts(printed)
+    assert said[0] == "imported" and said.count("computing 1.0") == 3 and said.count("from a child") == 3
+    assert any("because I say so" in each for each in said)
+    assert all(each.isprintable() and len(each) <= 1000 for each in said)
+
+
+def test_a_function_that_floods_its_output_does_not_fill_the_log(talking: Server) -> None:
+    with ww.remote(talking.address, key=talking.key) as gpu:
+        np.testing.assert_array_equal(gpu.run("floods", gpu.array(np.ones(3))).get(), np.ones(3))
+    talking.wait_for("left")
+    said = texts(talking.log_of("printed"))
+    assert len(said) == 1001 and said[-1] == "more is not shown"
+
+
+def test_a_client_learns_nothing_of_files_from_a_function_that_fails(talking: Server) -> None:
+    with ww.remote(talking.address, key=talking.key) as gpu:
+        for function, kind in (("leaks", "FileNotFoundError"), ("exits", "SystemExit")):
+            gpu.run(function, gpu.array(np.ones(3)))
+            with pytest.raises(ww.InputError, match=f"{function}: {kind}: the server's log says why$"):
+                gpu.synchronize()
+        gpu.synchronize()
+    talking.wait_for("left")
+    assert any("/no/such/folder/secret.txt" in text for text in texts(talking.log_of("printed")))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_key"),
+    [
+        ("ab" * 32, True), ("AB" * 32 + "\n", True), ("\n\t " + "ab" * 40 + " \v\f\r\n", True),
+        ("ab" * 31, False), ("ab" * 32 + "a", False), ("ab " * 32, False), ("ab" * 16 + "\n" + "ab" * 16, False),
+        ("\N{NO-BREAK SPACE}" + "ab" * 32, False), ("\N{BYTE ORDER MARK}" + "ab" * 32, False),
+        ("+a" * 32, False), ("0x" + "ab" * 32, False), ("ab" * 32 + "\0", False), ("", False), (" \n", False),
+        ("\N{FULLWIDTH DIGIT ONE}" * 64, False),
+    ],
+)  # fmt: skip
+def test_server_and_client_read_the_same_key(tmp_path: Path, text: str, is_key: bool) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(text.encode())
+    key.chmod(0o600)
+    try:
+        mine = len(read_key(key)) >= 32
+    except ww.InputError:
+        mine = False
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        with pytest.raises(ww.TransferError if is_key else ww.InputError):
+            state_of(f"127.0.0.1:{nobody.getsockname()[1]}", key=key)
+    assert mine == is_key
+
+
+def test_a_key_with_white_space_serves(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("\n " + "ab" * 32 + "\n\n")
+    (tmp_path / "key").chmod(0o600)
+    server = Server(tmp_path)
+    assert len(state_of(server.address, key=server.key)["gpus"]) == 2
+    assert server.close() == (0, "")
