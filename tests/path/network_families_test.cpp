@@ -56,8 +56,21 @@ TEST(NetworkFamilies, OfManyDevicesInOneNetworkEachIsTriedWithOneAtTheOtherEnd) 
   NetworkSide side{"a", "1", 0, {}};
   for (int i = 0; i < 4; ++i) side.devices.push_back({"mlx5_" + std::to_string(i) + ":1", true, {"InfiniBand"}});
   const auto families = network_families(side, side, host(0), there);
-  EXPECT_EQ(families.size(), 3u * (4 + 1) + 1);
+  EXPECT_EQ(families.size(), 3u * (4 + 2) + 1);
+  EXPECT_EQ(label(families[4].base), "ucx(device=mlx5_0:1+mlx5_1:1,transports=rc)");
+  EXPECT_EQ(label(families[5].base), "ucx(device=mlx5_0:1+mlx5_1:1+mlx5_2:1+mlx5_3:1,transports=rc)");
   EXPECT_EQ(label(families[3].base), "ucx(device=mlx5_3:1,transports=rc)");
+}
+
+// With names as long as UCX allows, on eight rails that are called differently at the two ends.
+TEST(NetworkFamilies, EveryPathCanBeWrittenAndReadAgain) {
+  NetworkSide here{"a", "1", 1, {}}, other{"b", "2", 1, {}};
+  for (int i = 0; i < 10; ++i)
+    for (NetworkSide* side : {&here, &other})
+      side->devices.push_back(
+          {side->machine + std::string(30, 'x') + std::to_string(i), true, {"net " + std::to_string(i)}});
+  for (const Family& family : network_families(here, other, gpu(0), seen_from_other(gpu(0))))
+    for (const Path& path : expand(family)) EXPECT_EQ(path_from_json(to_json(path), "path"), path);
 }
 
 TEST(NetworkFamilies, TheOtherEndTurnsThePathRound) {

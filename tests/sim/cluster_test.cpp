@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "tests/sim/package_machines.hpp"
 #include "waywiser/base/error.hpp"
@@ -70,6 +71,28 @@ TEST(MixedCluster, ATypeThatIsNotThereIsRefused) {
   EXPECT_THROW(World(node, nodes_of({0, 1}, {})), Error);
 }
 
+// Whatever number of NICs the two types have.
+TEST(MixedCluster, EveryTwoTypesReachEachOther) {
+  constexpr Bytes bytes = Bytes{64} << 20;
+  const Path path{"ucx", gpu(0), gpu(0), 2, {{"transports", "rc"}, {"gdr", "off"}, {"gdrcopy", "on"}, {"nics", "2"}}};
+  std::vector<std::unique_ptr<NodeModel>> models;
+  for (const std::string& name : package_machines)
+    if (name != "recorded-4xh200")
+      models.push_back(std::make_unique<NodeModel>(package_machine(name), costs_of(package_machine(name))));
+  for (const auto& here : models)
+    for (const auto& there : models) {
+      for (const char* kind : {"switch", "fat-tree", "rail-optimised"}) {
+        ClusterSpec two = nodes_of({0, 1}, {there.get()});
+        two.network.kind = kind;
+        const Seconds out = time_of(*here, two, path, bytes);
+        ClusterSpec turned = nodes_of({0, 1}, {here.get()});
+        turned.network.kind = kind;
+        EXPECT_GT(out, static_cast<double>(bytes) / 50e9) << here->topology().name << " " << there->topology().name;
+        EXPECT_NEAR(out / time_of(*there, turned, path, bytes), 1, 0.5) << here->topology().name;
+      }
+    }
+}
+
 TEST(MixedCluster, TheProfileHasRoadsToEveryType) {
   const NodeModel node = model_of_machine("hse-a"), other = model_of_machine("hse-e");
   CampaignOptions options;
@@ -98,9 +121,47 @@ TEST(MixedCluster, TheProfileHasRoadsToEveryType) {
       if (series.path.destination == destination)
         ways.push_back(series.path.mechanism + std::string(series.path.has("gdr") ? series.path.parameter("gdr") : "") +
                        std::string(series.path.has("gdrcopy") ? series.path.parameter("gdrcopy") : ""));
+    EXPECT_TRUE(std::ranges::any_of(profile.series, [&](const Series& series) {
+      return series.path.destination == destination && series.path.has("share");
+    })) << text(destination);
     for (const char* way : {"ucxoffoff", "ucxoffon", "ucxonoff", "ucxonon", "ucx_staged"})
       EXPECT_NE(std::ranges::count(ways, way), 0) << way;
   }
+}
+
+// Two rails by shares that Waywiser cuts take what UCX's own two rails take, for messages that keep both busy.
+TEST(Rails, SharesOverTwoRailsTakeAsLongAsTwoRailsOfUcx) {
+  const NodeModel node = model_of_machine("hse-e");
+  const ClusterSpec two = nodes_of({0, 0}, {});
+  const Bytes bytes = Bytes{64} << 20;
+  Path path = to_other("mlx5_0:1+mlx5_1:1", "on");
+  Seconds best = 1;
+  for (const char* share : {"50+50", "60+40", "75+25", "90+10"}) {
+    path.parameters["share"] = share;
+    best = std::min(best, time_of(node, two, path, bytes));
+  }
+  Path by_ucx = to_other("", "on");
+  by_ucx.parameters.erase("device");
+  by_ucx.parameters["nics"] = "2";
+  EXPECT_NEAR(best / time_of(node, two, by_ucx, bytes), 1, 0.1);
+  EXPECT_LT(best, 0.8 * time_of(node, two, to_other("mlx5_0:1", "on"), bytes));
+}
+
+// What is staged is no faster than its wire.
+TEST(StagedThroughHosts, TakesAtLeastWhatTheSameTransportTakesBetweenHosts) {
+  const NodeModel node = model_of_machine("hse-a");
+  const ClusterSpec two = nodes_of({0, 0}, {});
+  for (const char* transport : {"rc", "dc", "ud", "ib", "roce", "network-tcp"})
+    for (const Bytes bytes : {Bytes{64}, Bytes{64} << 10, Bytes{256} << 20}) {
+      const Path wire{"ucx", host(0), host(0), 2, {{"transports", transport}, {"device", "mlx5_0:1"}}};
+      Path path{"ucx_staged", gpu(0), gpu(0), 2, wire.parameters};
+      const Seconds between =
+          simulate(node, two, {wire, {0, "host0"}, {1, "host0"}, Operation::latency, bytes, {}}).seconds;
+      for (const char* variant : {"pageable", "whole"}) {
+        path.parameters["variant"] = variant;
+        EXPECT_GT(time_of(node, two, path, bytes), between) << transport << " " << bytes;
+      }
+    }
 }
 
 // The copies of a GPU's memory come on top of what UCX takes between hosts.

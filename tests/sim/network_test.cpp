@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "waywiser/base/error.hpp"
@@ -72,6 +74,53 @@ TEST(Network, WaysAvoidAFailedLink) {
   const Crossing other = make_network(spec, after)->cross({0, 0}, {39, 0});
   EXPECT_NE(other.links[1], up);
   EXPECT_EQ(other.links.size(), way.links.size());
+}
+
+// A tree of n switches has n - 1 cables, each a hop up and one down, and two hops for each port.
+TEST(Network, ATreeJoinsAllPortsOverOneCableLessThanSwitches) {
+  const std::vector<std::size_t> switches{1, 23 + 1, 112 + 7 + 1, 6 + 1, 24, 60};
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    FlowNetwork links;
+    const auto network = make_network(kinds[kind], links);
+    std::vector<Port> ports;
+    for (int node = 0; node < kinds[kind].nodes; ++node) ports.push_back({node, 1});
+    const SwitchTree tree = network->tree_over(ports, 0);
+    const std::set<LinkId> hops(tree.links.begin(), tree.links.end());
+    EXPECT_EQ(hops.size(), tree.links.size()) << kinds[kind].kind;
+    EXPECT_EQ(hops.size(), 2 * ports.size() + 2 * (switches[kind] - 1)) << kinds[kind].kind;
+  }
+}
+
+TEST(Network, TreesOfAFatTreeShareNoCableWhileThereAreSpines) {
+  const NetworkSpec spec = spec_of("fat-tree", 200);
+  FlowNetwork links;
+  const auto network = make_network(spec, links);
+  std::map<LinkId, int> uses;
+  for (std::size_t number = 0; number < 18; ++number)
+    for (const LinkId link : network->tree_over({{0, 0}, {199, 0}}, number).links) ++uses[link];
+  for (const auto& [link, times] : uses)
+    if (link >= static_cast<LinkId>(2 * spec.nodes * spec.rails)) EXPECT_EQ(times, 1) << link;
+}
+
+TEST(Network, ATreeAvoidsAFailedLink) {
+  NetworkSpec spec = spec_of("fat-tree", 40);
+  const std::vector<Port> ports{{0, 0}, {39, 0}};
+  FlowNetwork before, after;
+  const SwitchTree whole = make_network(spec, before)->tree_over(ports, 0);
+  const auto first = static_cast<LinkId>(2 * spec.nodes * spec.rails);
+  const LinkId cable = *std::ranges::find_if(whole.links, [&](LinkId link) { return link >= first; });
+  spec.sick = {{(cable - first) / 2, 0}};
+  const SwitchTree other = make_network(spec, after)->tree_over(ports, 0);
+  EXPECT_EQ(other.links.size(), whole.links.size());
+  EXPECT_EQ(std::ranges::count(other.links, cable), 0);
+}
+
+TEST(Network, ANodeMayHaveFewerNics) {
+  NetworkSpec spec = spec_of("fat-tree", 2);
+  spec.rates_of_ports = {10, 10, 5, 0};
+  FlowNetwork links;
+  const Crossing way = make_network(spec, links)->cross({0, 1}, {1, 0});
+  EXPECT_EQ(links.capacity(way.links.back()), 5);
 }
 
 TEST(Network, RefusesShapesThatDoNotFit) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/sim/package_machines.hpp"
 #include "waywiser/base/error.hpp"
@@ -183,6 +184,29 @@ TEST(ScheduleRun, ReductionInTheNetworkIsNotFasterThanTheNvlinksOfANode) {
   constexpr Bytes bytes = Bytes{1} << 30;
   const Seconds seconds = simulate(node, spec, all_reduce("in_network", bytes)).seconds;
   EXPECT_GE(seconds, 2.0 * 7 / 8 * static_cast<double>(bytes) / 282.36e9);
+}
+
+// The trees of the rails spread over the spines: a cable carries as many of them as there are rails for each spine. The
+// NVLinks of a node are the other limit.
+TEST(ScheduleRun, ReductionInTheNetworkFollowsItsFormulaAtEveryTaper) {
+  constexpr double bytes = Bytes{1} << 30, port = 24.25e9, rails = 8;
+  for (const auto& [machine, nodes] : {std::pair{"dgx-a100", 16}, {"dgx-a100", 160}}) {
+    const NodeModel node = node_of(machine);
+    ClusterSpec spec = cluster(nodes, "fat-tree");
+    spec.in_network_reduction = true;
+    Seconds before = 0;
+    for (const double taper : {1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 17.0, 35.0}) {
+      spec.network.taper = taper;
+      const Seconds seconds = simulate(node, spec, all_reduce("in_network", static_cast<Bytes>(bytes))).seconds;
+      const double below = std::round(36 * taper / (1 + taper)),
+                   spines = std::min(36 - below, std::round(below / taper));
+      const double trees = std::ceil(rails / std::max(1.0, spines));
+      const double formula = std::max(trees * bytes / rails / port, 2.0 * 7 / 8 * bytes / 282.36e9);
+      EXPECT_NEAR(seconds / formula, 1, 0.1) << nodes << " nodes, taper " << taper;
+      EXPECT_GE(seconds, before * 0.999) << nodes << " nodes, taper " << taper;
+      before = seconds;
+    }
+  }
 }
 
 // A node whose ranks are all beside one NIC sends all bytes through it.

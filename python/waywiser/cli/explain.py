@@ -47,6 +47,8 @@ def explain(
     from waywiser.report import terminal
     from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
+    from waywiser.report.simulated import print_assumed
+    from waywiser.simulator.assumptions import of_profile
 
     if binding:
         return _binding(output, machine, ranks, as_json)
@@ -90,6 +92,7 @@ def explain(
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )
     terminal.print_result(explain_table(answer, head))
+    print_assumed(of_profile(profile.state) if profile.simulated else [])
     if note := _open_links(results, source, destination):
         terminal.print_result(note)
 

@@ -53,6 +53,8 @@ def measure(
 
 def _print(results: Results, form: str | None) -> None:
     from waywiser.report import profile_table, terminal
+    from waywiser.report.simulated import print_assumed
+    from waywiser.simulator.assumptions import of_profile
 
     profile = results.needed_profile()
     if form == "json":
@@ -63,6 +65,7 @@ def _print(results: Results, form: str | None) -> None:
         if profile.warning():
             terminal.print_result(profile.warning().upper())
         terminal.print_result(profile_table.profile_table(profile) if form == "table" else profile_table.roads(profile))
+        print_assumed(of_profile(profile.state) if profile.simulated else [])
 
 
 def _peers(results: Results, request: Request, form: str | None) -> None:

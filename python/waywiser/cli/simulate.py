@@ -150,11 +150,13 @@ def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as
         simulated.plot_curves(curves, sweep.sizes, title, plot)
     if as_json:
         best = [{"from": a, "to": b, "setting": curve.setting} for a, b, curve in best_settings(curves, sweep.sizes)]
-        typer.echo(json.dumps({"simulated": True, "curves": [_as_json(c) for c in curves], "best": best}, indent=1))
+        told = {"curves": [_as_json(c) for c in curves], "best": best, "assumed": sweep.assumed}
+        typer.echo(json.dumps({"simulated": True, **told}, indent=1))
         return
     terminal.print_result(simulated.curves_table(curves, sweep.sizes, title))
     if len(curves) > 1:
         terminal.print_result(simulated.best_table(curves, sweep.sizes, "Best setting by size"))
+    simulated.print_assumed(sweep.assumed)
 
 
 def _collective(
@@ -201,9 +203,11 @@ def _collective(
             beside = plot.with_stem(plot.stem + "-crossover")
             simulated.plot_crossover(cases, "ring", "double_tree", title, beside)
     if as_json:
-        typer.echo(json.dumps({"simulated": True, "cases": [vars(case) for case in cases]}, indent=1))
+        told = {"cases": [vars(case) for case in cases], "assumed": run.assumed}
+        typer.echo(json.dumps({"simulated": True, **told}, indent=1))
     else:
         terminal.print_result(simulated.cases_table(cases, title))
+        simulated.print_assumed(run.assumed)
 
 
 def _write_trace(file: Path, trace: dict[str, Any]) -> None:

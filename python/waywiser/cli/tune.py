@@ -77,8 +77,10 @@ def tune(
 
 def _tune(request: Request, output: Path, as_json: bool) -> None:
     """Tunes one machine into one folder."""
+    from waywiser.report.simulated import print_assumed
     from waywiser.report.summary import summary, to_do
     from waywiser.report.terminal import print_result
+    from waywiser.simulator.assumptions import of_profile
 
     start = time.monotonic()
     quick, budget = request.quick, request.budget
@@ -101,6 +103,8 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     for part in summary(results):
         print_result(part)
     typer.echo(f"report: {page} ({seconds:.0f} s)" if page else f"results: {output} ({seconds:.0f} s)")
+    profile = results.needed_profile()
+    print_assumed(of_profile(profile.state) if profile.simulated else [])
     print_result(to_do(results))
     _hint(results)
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
+from rich.text import Text
 
-from waywiser.report.terminal import table
+from waywiser.report.terminal import print_result, table
+from waywiser.simulator.assumptions import Assumption, lines
 from waywiser.simulator.collectives import Case, crossovers
 from waywiser.simulator.published import Row
 from waywiser.simulator.sweep import Curve, best_settings
@@ -28,6 +30,12 @@ def curves_table(curves: Sequence[Curve], sizes: Sequence[int], title: str) -> T
     for size in sizes:
         shown.add_row(format_bytes(size), *(_cell(curve, size) for curve in curves))
     return shown
+
+
+def print_assumed(assumed: list[Assumption]) -> None:
+    """What the table above takes for numbers that are not known; nothing if all are."""
+    for line in lines(assumed):
+        print_result(Text(line))
 
 
 def _narrow(shown: Table) -> None:

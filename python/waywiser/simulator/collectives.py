@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from waywiser import _core
+from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.costs import costs_json
 
@@ -67,6 +68,7 @@ class Collective:
     pxn: bool = False  # a message to another rail leaves by the GPU beside the NIC of that rail
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
+    assumed: list[Assumption] = field(default_factory=list)
 
     def run(self, show: Show) -> list[Case]:
         wanted = [
@@ -114,9 +116,9 @@ class Collective:
         """The core's results, in the order of the trials; with `trace` the timeline of the last one."""
         costs = costs_json(self.cluster.costs, self.topology.name)
         request = json.dumps({"trials": trials, "trace": trace})
-        found: list[dict[str, Any]] = json.loads(_core.simulate_collectives(self.topology, costs, request, progress))[
-            "results"
-        ]
+        answer = json.loads(_core.simulate_collectives(self.topology, costs, request, progress))
+        self.assumed = added(self.assumed, answer)
+        found: list[dict[str, Any]] = answer["results"]
         return found
 
     def _trial(self, algorithm: str, direct: str, nodes: int, size: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from waywiser import _core
 from waywiser.errors import InputError
+from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.costs import costs_json
 
 OPERATIONS = {"latency": "latency", "bandwidth": "streaming", "bidirectional": "bidirectional"}
@@ -65,6 +66,7 @@ class Sweep:
     trace: bool = False
     way: str = WAY  # mechanism and parameters; settings are added to those of ib and roce
     others: list[Any] = field(default_factory=list)  # topologies of further types of node
+    assumed: list[Assumption] = field(default_factory=list)  # by the last run
 
     def settings(self) -> list[dict[str, str]]:
         """All combinations of the varied settings, the last one changing fastest."""
@@ -115,6 +117,7 @@ class Sweep:
         costs = costs_json(self.values, self.topology.name)
         others = [(one, costs_json(self.values, one.name)) for one in self.others]
         answer = json.loads(_core.simulate(self.topology, costs, json.dumps(self.request()), progress, others))
+        self.assumed = added([], answer)
         curves = []
         for setting, result in zip(self.settings(), answer["results"], strict=True):
             shown = {name: setting[name] for name in self.vary}

@@ -26,16 +26,6 @@ Settings settings(bool gpu, bool rdma) {
 
 using Pair = std::pair<NetworkDevice, NetworkDevice>;
 
-std::vector<std::string_view> rails_of(std::string_view device) {
-  std::vector<std::string_view> rails;
-  for (std::size_t begin = 0; begin <= device.size();) {
-    const std::size_t end = std::min(device.find('+', begin), device.size());
-    rails.push_back(device.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return rails;
-}
-
 // Pairs of which none shares a device with another.
 std::vector<Pair> apart(const std::vector<Pair>& pairs) {
   std::vector<Pair> chosen;
@@ -73,9 +63,8 @@ class NetworkCandidates {
     for (const auto& [mine, theirs] : rails) add_staged(transport, device_text(mine, theirs));
     if (rails.size() < 2) return;
     if (rails.size() > most_rails) rails.resize(most_rails);
-    std::string device;
-    for (const auto& [mine, theirs] : rails) device += (device.empty() ? "" : "+") + device_text(mine, theirs);
-    add_ucx(transport, device, rdma, {{"share", shares(rails.size())}});
+    if (rails.size() > 2) add_rails(transport, rdma, {rails[0], rails[1]}, {"50+50"});
+    add_rails(transport, rdma, rails, shares(rails.size()));
   }
 
   // `pairs`: of devices with addresses.
@@ -90,6 +79,13 @@ class NetworkCandidates {
   std::vector<Family> take() { return std::move(families_); }
 
  private:
+  void add_rails(const std::string& transport, bool rdma, const std::vector<Pair>& rails,
+                 const std::vector<std::string>& shares) {
+    std::string device;
+    for (const auto& [mine, theirs] : rails) device += (device.empty() ? "" : "+") + device_text(mine, theirs);
+    add_ucx(transport, device, rdma, {{"share", shares}});
+  }
+
   void add_ucx(const std::string& transport, const std::string& device, bool rdma, const std::vector<Parameter>& grid) {
     for (auto parameters : settings(gpu_, rdma)) {
       parameters["transports"] = transport;
@@ -128,6 +124,16 @@ std::vector<Family> network_families(const NetworkSide& here, const NetworkSide&
   candidates.add("network-tcp", false, joined(false));
   candidates.add_tls(joined(false));
   return candidates.take();
+}
+
+std::vector<std::string_view> rails_of(std::string_view device) {
+  std::vector<std::string_view> rails;
+  for (std::size_t begin = 0; begin <= device.size();) {
+    const std::size_t end = std::min(device.find('+', begin), device.size());
+    rails.push_back(device.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return rails;
 }
 
 std::string turned_device(std::string_view device) {

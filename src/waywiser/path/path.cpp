@@ -8,16 +8,18 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t longest_text = 64;
+constexpr std::size_t longest_device = 32;                               // UCT_DEVICE_NAME_MAX
+constexpr std::size_t longest_value = 8 * (2 * longest_device + 1) + 7;  // "a/b+c/d+...", eight rails
 
 [[noreturn]] void refuse(const Path& path, std::string_view name, const std::string& why) {
   throw Error(ErrorKind::invalid_input, label(path) + ": parameter '" + std::string(name) + "' " + why);
 }
 
-std::string short_string(const Json& object, std::string_view key, std::string_view what) {
+std::string short_string(const Json& object, std::string_view key, std::size_t most, std::string_view what) {
   std::string value = require_string(object, key, what);
-  if (value.empty() || value.size() > longest_text)
-    throw Error(ErrorKind::invalid_input,
-                std::string(what) + ": '" + std::string(key) + "' must have 1 to 64 characters");
+  if (value.empty() || value.size() > most)
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": '" + std::string(key) + "' must have 1 to " +
+                                              std::to_string(most) + " characters");
   return value;
 }
 
@@ -70,14 +72,15 @@ Json to_json(const Path& path) {
 
 Path path_from_json(const Json& value, std::string_view what) {
   Path path;
-  path.mechanism = short_string(value, "mechanism", what);
+  path.mechanism = short_string(value, "mechanism", longest_text, what);
   path.source = parse_place(require_string(value, "source", what));
   path.destination = parse_place(require_string(value, "destination", what));
   path.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
   const Json& parameters = require(value, "parameters", what);
   if (!parameters.is_object() || parameters.size() > 32)
     throw Error(ErrorKind::invalid_input, std::string(what) + ": 'parameters' must be an object of at most 32 entries");
-  for (const auto& [name, unused] : parameters.items()) path.parameters[name] = short_string(parameters, name, what);
+  for (const auto& [name, unused] : parameters.items())
+    path.parameters[name] = short_string(parameters, name, longest_value, what);
   return path;
 }
 

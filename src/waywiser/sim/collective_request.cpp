@@ -73,7 +73,10 @@ Json simulate_collectives(const NodeModel& node, const Json& request, const Prog
     if (progress && !progress(told)) break;
     results.push_back(one(node, entry, traced && &entry == &trials.back()));
   }
-  return {{"simulated", true}, {"machine", node.topology().name}, {"results", std::move(results)}};
+  return {{"simulated", true},
+          {"machine", node.topology().name},
+          {"assumed", to_json(node.assumed())},
+          {"results", std::move(results)}};
 }
 
 }  // namespace waywiser::sim

@@ -140,11 +140,16 @@ int add_other_job(World& world, const RankRoutes& roads, Bytes bytes, Nobody& no
   return world.nodes();
 }
 
-}  // namespace
+struct Tried {
+  Ran ran;
+  bool could_be_staged = false;
+};
 
-Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
+Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, PeerCopies peers,
+               Trace* trace) {
   World world(node, cluster);
-  const RankRoutes roads(world, trial.direct, trial.order, trial.pxn);
+  const RankRoutes roads(world, trial.direct, trial.order, trial.pxn, peers);
+  const bool could_be_staged = roads.could_be_staged();
   const int all = world.nodes() * roads.ranks_of_node();
   const int ranks = trial.ranks == 0 ? all : trial.ranks;
   if (ranks < 1 || ranks > all)
@@ -159,7 +164,7 @@ Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const Collective
     Ran ran = in_network_all_reduce(world, roads, ranks, trial.bytes, trace);
     ran.messages -= static_cast<std::uint64_t>(other);
     ran.bytes -= other * static_cast<double>(trial.job_bytes);
-    return ran;
+    return {ran, could_be_staged};
   }
   StepCosts costs;
   costs.element = element;
@@ -171,7 +176,24 @@ Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const Collective
   add_other_job(world, roads, trial.job_bytes, nobody);
   Ran ran = run.run();
   ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
-  return ran;
+  return {ran, could_be_staged};
+}
+
+}  // namespace
+
+Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
+  Trace first, second;
+  const Tried best = run_once(node, cluster, trial, PeerCopies::best, trace == nullptr ? nullptr : &first);
+  Tried chosen = best;
+  if (best.could_be_staged) {
+    const Tried staged = run_once(node, cluster, trial, PeerCopies::staged, trace == nullptr ? nullptr : &second);
+    if (staged.ran.seconds < best.ran.seconds) {
+      chosen = staged;
+      std::swap(first, second);
+    }
+  }
+  if (trace != nullptr) trace->spans = std::move(first.spans);
+  return chosen.ran;
 }
 
 }  // namespace waywiser::sim

@@ -24,8 +24,8 @@ struct CollectiveTrial {
 };
 
 // Elements are of 4 bytes. A neighbour exchange is a halo: six faces of a periodic box of ranks, of bytes / 6 each.
-// Schedules in which every rank does as rank 0 does, with peers shifted, are made once. Throws invalid_input or
-// unavailable.
+// Schedules in which every rank does as rank 0 does, with peers shifted, are made once. Where a root complex limits
+// peer copies, the better of PeerCopies::best and staged. Throws invalid_input or unavailable.
 Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace = nullptr);
 
 // All-reduce by the switches: the GPUs of a node reduce among themselves over their own hops, each NIC sends its share

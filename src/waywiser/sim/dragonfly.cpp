@@ -37,6 +37,16 @@ class Dragonfly : public SwitchedNetwork {
     return way;
   }
 
+ protected:
+  // Hop a>b of n switches is a * n + b from the first of their hops.
+  LinkId back(LinkId link) const override {
+    const auto groups = static_cast<LinkId>(groups_), routers = static_cast<LinkId>(routers_);
+    const bool global = link >= global_;
+    const LinkId size = global ? groups : routers, number = link - (global ? global_ : local_);
+    const LinkId from = number / size % size, to = number % size;
+    return link - from * size - to + to * size + from;
+  }
+
  private:
   void step(Crossing& way, int group, int from, int to) const {
     if (from != to) take(way, local_ + static_cast<LinkId>((group * routers_ + from) * routers_ + to));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/sim/network_parts.hpp"
@@ -38,7 +39,37 @@ class FatTree : public SwitchedNetwork {
     return way;
   }
 
+  // Over one spine, and with several pods over one switch above it.
+  SwitchTree tree_over(const std::vector<Port>& ports, std::size_t number) const override {
+    SwitchTree tree{{}, 1};
+    std::set<int> leaves, pods;
+    for (const Port& port : ports) {
+      tree.links.insert(tree.links.end(), {out(port), into(port)});
+      leaves.insert(leaf(port));
+      pods.insert(leaf(port) / leaves_in_pod_);
+    }
+    for (std::size_t tried = 0; leaves.size() > 1 && tree.depth == 1; ++tried) {
+      if (tried == static_cast<std::size_t>(up_ * leaves_in_pod_))
+        throw Error(ErrorKind::unavailable, "no tree of the fat tree's links is left: some have failed");
+      const std::size_t way = (number + tried) % static_cast<std::size_t>(up_ * leaves_in_pod_);
+      join(tree, leaves, pods, static_cast<int>(way) % up_, static_cast<int>(way) / up_);
+    }
+    return tree;
+  }
+
  private:
+  // Adds the cables of the leaves to a spine and of the pods to a core switch, if none of them has failed.
+  void join(SwitchTree& tree, const std::set<int>& leaves, const std::set<int>& pods, int spine, int core) const {
+    std::vector<LinkId> cables;
+    for (const int leaf : leaves) cables.push_back(cables_ + 2 * static_cast<LinkId>(leaf * up_ + spine));
+    for (const int pod : pods)
+      if (pods.size() > 1)
+        cables.push_back(core_ + 2 * static_cast<LinkId>((pod * up_ + spine) * leaves_in_pod_ + core));
+    if (std::ranges::any_of(cables, [&](LinkId cable) { return failed(cable); })) return;
+    for (const LinkId cable : cables) tree.links.insert(tree.links.end(), {cable, cable + 1});
+    tree.depth = pods.size() > 1 ? 3 : 2;
+  }
+
   void add_pair() {
     add_cable(1);
     add_direction();

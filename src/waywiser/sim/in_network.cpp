@@ -9,7 +9,7 @@
 // Reduction in the switches (Graham et al., SHARP, COMHPC 2016): each NIC sends its n bytes once and receives the sum
 // once. A rail has an equal share of the bytes; m of the g GPUs of a node feed its NIC, n / m each. Per byte of a share
 //   the GPUs of a node give to each of the m what is its part:   1/m over every hop from the g - 1 others to it,
-//   the rail's tree:                                             once over every hop, up and down,
+//   one tree of switches for the rail:                           once over every hop, up and down,
 //   and the m give their part of the sum to the g - 1 others:    1/m over every hop back,
 // three legs, each at one rate in all nodes, overlapped over pieces of the share:
 //   T(n) = the legs' bytes over their slowest hops, which all rails share, + 2 depth (switch.latency + switch.reduce)
@@ -118,16 +118,15 @@ Leg leg_of(const Inside& inside, const std::string& what) {
   return leg;
 }
 
-Leg tree_of(const World& world, const Rail& rail, const std::string& nic) {
+Leg tree_of(const World& world, const Rail& rail, const std::string& nic, std::size_t number) {
   const Costs& costs = world.node().costs();
-  const Crossing tree = world.network().tree_over(rail.ports);
+  const SwitchTree tree = world.network().tree_over(rail.ports, number);
   Leg leg;
   leg.unit = "tree of " + nic;
   leg.uses = rail.uses;
   for (const LinkId link : tree.links) leg.uses.push_back({link, 1});
-  const int depth = (tree.switches + 1) / 2;
-  leg.latency = rail.latency + 2 * depth * (costs["switch.latency"] + costs["switch.reduce"]) + costs["nic.latency"] +
-                costs["step.network"];
+  leg.latency = rail.latency + 2 * tree.depth * (costs["switch.latency"] + costs["switch.reduce"]) +
+                costs["nic.latency"] + costs["step.network"];
   return leg;
 }
 
@@ -145,7 +144,7 @@ Ran in_network_all_reduce(World& world, const RankRoutes& roads, int ranks, Byte
     Program program;
     program.cpu = "driver of " + nic;
     program.chunk = std::max(least_piece, share / pieces);
-    program.legs = {leg_of(rail.reduce, nic + " reduce in the node"), tree_of(world, rail, nic),
+    program.legs = {leg_of(rail.reduce, nic + " reduce in the node"), tree_of(world, rail, nic, numbers.size()),
                     leg_of(rail.gather, nic + " gather in the node")};
     numbers.push_back(runner.add(program, share, 1));
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "waywiser/path/path.hpp"
+#include "waywiser/sim/model_path.hpp"
 #include "waywiser/sim/program.hpp"
 
 namespace waywiser::sim {
@@ -13,7 +13,7 @@ namespace waywiser::sim {
 // One transfer along a path in a world, the input of a model. The path's places are `from.device`, `to.device`.
 struct TimedTransfer {
   const World& world;
-  const Path& path;
+  ModelPath path;
   Spot from, to;
   Bytes bytes = 0;
   int lane = 0;   // transfers of other lanes are issued by other CPU threads
@@ -33,12 +33,12 @@ struct TimedTransfer {
 struct Model {
   std::string_view mechanism;
   std::optional<std::string> (*why_not)(const TimedTransfer&);
-  Program (*program)(const TimedTransfer&);
+  Program (*program)(const TimedTransfer&);  // reads every parameter of the path, or it is an error
 };
 std::span<const Model> models();
 // Empty: the path can be simulated. Otherwise the reason, in words.
 std::optional<std::string> why_unavailable(const TimedTransfer& transfer);
-// Throws unavailable with that reason.
+// Throws unavailable with that reason; invalid_input: a parameter has no meaning for the path.
 Program program(const TimedTransfer& transfer);
 
 Program copy_engine_program(const TimedTransfer& transfer);
@@ -51,6 +51,7 @@ Program relay_program(const TimedTransfer& transfer);
 Program split_program(const TimedTransfer& transfer);
 Program ucx_local_program(const TimedTransfer& transfer);
 Program ucx_remote_program(const TimedTransfer& transfer);
+Program ucx_shared_program(const TimedTransfer& transfer);
 Program ucx_staged_program(const TimedTransfer& transfer);
 // UCX from the host memory beside one end to that beside the other.
 Leg host_wire(const TimedTransfer& transfer);

@@ -9,7 +9,7 @@
 namespace waywiser::sim {
 namespace {
 
-constexpr double dead = 1e-6;  // what stands for the rate of a failed hop, which no way takes
+constexpr double dead = 1e-6;  // what stands for the rate of a failed or absent hop, which no way takes
 
 class OneSwitch : public SwitchedNetwork {
  public:
@@ -36,7 +36,7 @@ SwitchedNetwork::SwitchedNetwork(NetworkSpec spec, FlowNetwork& links) : spec_(s
     return spec_.rates_of_ports.empty() ? spec_.port_rate : spec_.rates_of_ports.at(static_cast<std::size_t>(port));
   };
   for (int port = 0; port < spec_.nodes * spec_.rails; ++port)
-    for (int direction = 0; direction < 2; ++direction) links.add_link(rate(port));
+    for (int direction = 0; direction < 2; ++direction) links.add_link(std::max(rate(port), dead));
 }
 
 LinkId SwitchedNetwork::add_cable(double port_rates) {
@@ -61,16 +61,16 @@ LinkId SwitchedNetwork::pick(LinkId first, LinkId stride, int count, std::size_t
   throw Error(ErrorKind::unavailable, "all links between two switches of the network have failed");
 }
 
-// Up to the switch above the first port and down again: the union of the ways between it and every other.
-Crossing SwitchedNetwork::tree_over(const std::vector<Port>& ports) const {
+// The ways of all ports to the first one join where they meet, since only the receiver determines the next hop.
+SwitchTree SwitchedNetwork::tree_over(const std::vector<Port>& ports, std::size_t) const {
   std::set<LinkId> seen;
-  Crossing tree;
+  SwitchTree tree{{}, 1};
   for (const Port& port : ports) {
+    seen.insert({out(port), into(port)});
     if (port.node == ports.front().node) continue;
-    const Crossing up = cross(port, ports.front()), down = cross(ports.front(), port);
-    seen.insert(up.links.begin(), up.links.end());
-    seen.insert(down.links.begin(), down.links.end());
-    tree.switches = std::max(tree.switches, up.switches);
+    const Crossing up = cross(port, ports.front());
+    for (auto link = up.links.begin() + 1; link + 1 != up.links.end(); ++link) seen.insert({*link, back(*link)});
+    tree.depth = std::max(tree.depth, up.switches);
   }
   tree.links.assign(seen.begin(), seen.end());
   return tree;

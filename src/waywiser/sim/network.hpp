@@ -20,14 +20,21 @@ struct Crossing {
   int switches = 0;
 };
 
+// A tree of switches that joins ports: its hops, each once, up and down.
+struct SwitchTree {
+  std::vector<LinkId> links;
+  int depth = 0;  // switches from a port to the root
+};
+
 // The network between the NICs of a cluster. Source and destination fix the route (static routing), so that the same
 // cluster gives the same times. Every NIC has a hop out of the node and one into it, at the port's rate.
 class Network {
  public:
   virtual ~Network() = default;
   virtual Crossing cross(Port from, Port to) const = 0;
-  // Hops and switches of the tree that in-network reduction uses for one rail: every hop once.
-  virtual Crossing tree_over(const std::vector<Port>& ports) const = 0;
+  // One tree, for in-network reduction. Trees of other numbers share no hop between switches with it as long as the
+  // network has another way.
+  virtual SwitchTree tree_over(const std::vector<Port>& ports, std::size_t number) const = 0;
   // Links between switches, which can be degraded.
   virtual std::size_t cables() const = 0;
 };
@@ -42,11 +49,12 @@ struct NetworkSpec {
   std::string kind = "switch";  // switch, fat-tree, dragonfly, torus, rail-optimised
   int nodes = 1;
   int rails = 1;
-  BytesPerSecond port_rate = 0;                  // also of what lies between switches
-  std::vector<BytesPerSecond> rates_of_ports{};  // of node 0's rails, then node 1's, ...; empty: all as port_rate
-  double taper = 1;                              // fat tree: hosts to up-links, 2 for 2:1
-  int radix = 36;                                // ports of a switch
-  std::vector<int> shape;                        // torus: sizes; dragonfly: groups, routers a group, nodes a router
+  BytesPerSecond port_rate = 0;  // also of what lies between switches
+  // Of node 0's rails, then node 1's, ...; 0: the node has no such rail. Empty: all as port_rate.
+  std::vector<BytesPerSecond> rates_of_ports{};
+  double taper = 1;        // fat tree: hosts to up-links, 2 for 2:1
+  int radix = 36;          // ports of a switch
+  std::vector<int> shape;  // torus: sizes; dragonfly: groups, routers a group, nodes a router
   std::vector<SickLink> sick;
 };
 

@@ -11,7 +11,8 @@ namespace waywiser::sim {
 class SwitchedNetwork : public Network {
  public:
   SwitchedNetwork(NetworkSpec spec, FlowNetwork& links);
-  Crossing tree_over(const std::vector<Port>& ports) const override;
+  // Rooted at the switch above the first port, where the ways of all to it are a tree.
+  SwitchTree tree_over(const std::vector<Port>& ports, std::size_t number) const override;
   std::size_t cables() const override { return count_; }
 
  protected:
@@ -21,6 +22,8 @@ class SwitchedNetwork : public Network {
   LinkId add_cable(double port_rates);
   LinkId add_direction();
   bool failed(LinkId link) const { return failed_.contains(link); }
+  // The hop between two switches that leads the other way.
+  virtual LinkId back(LinkId link) const { return link; }
   // Selects by `key` one of the working hops among `count` parallel ones: first, first + stride, ...
   LinkId pick(LinkId first, LinkId stride, int count, std::size_t key) const;
   const NetworkSpec& spec() const noexcept { return spec_; }

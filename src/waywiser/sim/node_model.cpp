@@ -16,6 +16,8 @@ bool shared_by_both_directions(const Link& link) { return link.kind == "memory";
 
 std::string one_way(const std::string& from, const std::string& to) { return from + ">" + to; }
 
+std::string both_ways(const Link& link) { return std::min(link.a, link.b) + "-" + std::max(link.a, link.b); }
+
 BytesPerSecond attribute(const Device& device, const std::string& name) {
   const auto found = device.attributes.find(name);
   double value = 0;
@@ -27,10 +29,10 @@ BytesPerSecond attribute(const Device& device, const std::string& name) {
 // A share of the nominal rate where the parts say one, else what the link says good software reaches.
 BytesPerSecond capacity_of(const Link& link, const Costs& costs) {
   const std::string share = link.kind + ".share";
-  if (link.kind == "memory" && costs["memory.rate"] > 0) return costs["memory.rate"];
-  if (costs.has(share) && costs[share] > 0 && link.nominal) return *link.nominal * costs[share];
+  if (link.kind == "memory" && costs.peek("memory.rate") > 0) return costs.peek("memory.rate");
+  if (costs.has(share) && costs.peek(share) > 0 && link.nominal) return *link.nominal * costs.peek(share);
   if (link.achievable || link.nominal) return link.achievable ? *link.achievable : *link.nominal;
-  return link.kind == "memory" ? costs["memory.assumed"] : 0;
+  return link.kind == "memory" ? costs.peek("memory.assumed") : 0;
 }
 
 }  // namespace
@@ -39,11 +41,11 @@ NodeModel::NodeModel(Topology topology, Costs costs, Curves curves)
     : topology_(std::move(topology)), costs_(std::move(costs)), curves_(std::move(curves)), graph_(topology_) {
   for (const Link& link : topology_.links) add_link(link);
   for (const Device& device : topology_.devices) {
-    if (device.kind == "gpu") add(device.id, attribute(device, "memory_bandwidth") * costs_["gpu.memory_share"]);
+    if (device.kind == "gpu") add(device.id, attribute(device, "memory_bandwidth") * costs_.peek("gpu.memory_share"));
     if (device.kind != "root") continue;
-    add(device.id + ".read", costs_["cpu.p2p_read"]);
-    add(device.id + ".write", costs_["cpu.p2p_write"]);
-    add(device.id + ".socket", costs_["cpu.p2p_socket"]);
+    add(device.id + ".read", costs_.peek("cpu.p2p_read"));
+    add(device.id + ".write", costs_.peek("cpu.p2p_write"));
+    add(device.id + ".socket", costs_.peek("cpu.p2p_socket"));
   }
 }
 
@@ -60,13 +62,44 @@ void NodeModel::add(const std::string& name, BytesPerSecond capacity) {
 
 void NodeModel::add_link(const Link& link) {
   const BytesPerSecond capacity = capacity_of(link, costs_);
-  if (shared_by_both_directions(link)) return add(std::min(link.a, link.b) + "-" + std::max(link.a, link.b), capacity);
+  if (shared_by_both_directions(link)) return add(both_ways(link), capacity);
   add(one_way(link.a, link.b), capacity);
   add(one_way(link.b, link.a), capacity);
 }
 
-void NodeModel::use(TimedRoute& road, const std::string& name) const {
-  if (const auto found = ids_.find(name); found != ids_.end()) road.uses.push_back({found->second, 1});
+// False: nothing is known to limit it.
+bool NodeModel::use(TimedRoute& road, const std::string& name) const {
+  const auto found = ids_.find(name);
+  if (found == ids_.end()) return false;
+  road.uses.push_back({found->second, 1});
+  return true;
+}
+
+void NodeModel::use_link(TimedRoute& road, const Link& link, const std::string& name) const {
+  const bool known = use(road, name);
+  const bool rated = link.nominal || link.achievable;
+  if (link.kind == "memory" && !rated && costs_["memory.rate"] <= 0) {
+    static_cast<void>(costs_["memory.assumed"]);
+  } else if (known && link.nominal && costs_.has(link.kind + ".share")) {
+    static_cast<void>(costs_[link.kind + ".share"]);
+  } else if (!known && link.kind != "internal") {
+    assume(link.kind + " link " + link.a + "-" + link.b, "rate", "no limit");
+  }
+}
+
+void NodeModel::use_gpu(TimedRoute& road, const std::string& gpu) const {
+  static_cast<void>(costs_["gpu.memory_share"]);
+  if (!use(road, gpu)) assume(topology_.at(gpu).name, "memory bandwidth", "no limit");
+}
+
+void NodeModel::assume(const std::string& part, const std::string& what, const std::string& assumed) const {
+  assumed_.insert({part.empty() ? "a part without a name" : part, what, what, assumed});
+}
+
+Assumptions NodeModel::assumed() const {
+  Assumptions all = costs_.assumed();
+  all.insert(assumed_.begin(), assumed_.end());
+  return all;
 }
 
 const TimedRoute& NodeModel::road(const std::string& from, const std::string& to, Links links) const {
@@ -80,36 +113,31 @@ TimedRoute NodeModel::find(const std::string& from, const std::string& to, Links
   if (from == to) return within(from);
   const Route way = route(graph_, from, to, links);
   for (const Hop& hop : way.hops) {
-    if (shared_by_both_directions(hop.link))
-      use(road, std::min(hop.from, hop.to) + "-" + std::max(hop.from, hop.to));
-    else
-      use(road, one_way(hop.from, hop.to));
+    use_link(road, hop.link, shared_by_both_directions(hop.link) ? both_ways(hop.link) : one_way(hop.from, hop.to));
     const std::string latency = hop.link.kind + ".hop";
     if (costs_.has(latency)) road.latency += costs_[latency];
   }
-  add_peer_limits(road, way.hops);
+  if (const std::string limit = peer_limit(way.hops); !limit.empty()) road.limited = use(road, limit);
   return road;
 }
 
-void NodeModel::add_peer_limits(TimedRoute& road, const std::vector<Hop>& hops) const {
+// "root0.read", the limit of the first root complex on the way; empty: there is none.
+std::string NodeModel::peer_limit(const std::vector<Hop>& hops) const {
   const Device& first = topology_.at(hops.front().from);
   const Device& last = topology_.at(hops.back().to);
-  if (first.kind == "host" || last.kind == "host") return;
+  if (first.kind == "host" || last.kind == "host") return "";
+  const auto root = std::ranges::find_if(hops, [&](const Hop& hop) { return topology_.at(hop.to).kind == "root"; });
+  if (root == hops.end()) return "";
   const bool sockets = std::ranges::any_of(hops, [](const Hop& hop) { return hop.link.kind == "socket"; });
-  bool passed = false;
-  for (const Hop& hop : hops) {
-    if (topology_.at(hop.to).kind != "root" || passed) continue;
-    passed = true;
-    use(road, hop.to + (sockets ? ".socket" : last.kind == "nic" ? ".read" : ".write"));
-  }
+  const std::string what = sockets ? "socket" : last.kind == "nic" ? "read" : "write";
+  return costs_["cpu.p2p_" + what] > 0 ? root->to + "." + what : "";
 }
 
 TimedRoute NodeModel::within(const std::string& memory) const {
   TimedRoute road;
-  use(road, memory);
+  if (topology_.at(memory).kind == "gpu") use_gpu(road, memory);
   for (const Link& link : topology_.links)
-    if (link.kind == "memory" && (link.a == memory || link.b == memory))
-      use(road, std::min(link.a, link.b) + "-" + std::max(link.a, link.b));
+    if (link.kind == "memory" && (link.a == memory || link.b == memory)) use_link(road, link, both_ways(link));
   for (Use& used : road.uses) used.weight = 2;
   return road;
 }
@@ -135,20 +163,23 @@ BytesPerSecond NodeModel::reduce_rate() const {
   if (gpus.empty()) return costs_["host.copy_rate"] * 2 / 3;
   BytesPerSecond slowest = no_cap;
   for (const std::string& gpu : gpus) {
-    const auto memory = ids_.find(gpu);
-    if (memory != ids_.end()) slowest = std::min(slowest, capacities_[memory->second] / 3);
+    TimedRoute memory;
+    use_gpu(memory, gpu);
+    for (const Use& used : memory.uses) slowest = std::min(slowest, capacities_[used.link] / 3);
   }
   return slowest == no_cap ? 0 : slowest;
 }
 
 NodeModel::Caches NodeModel::caches(const std::string& host) const {
-  Caches found{costs_["host.near_bytes"], costs_["host.cache_bytes"]};
+  Caches found;
   for (const Link& link : topology_.links) {
     if (link.kind != "memory" || (link.a != host && link.b != host)) continue;
     const Device& cpu = topology_.at(link.a == host ? link.b : link.a);
     if (const double near = attribute(cpu, "l1_data_bytes"); near > 0) found.near = near;
     if (const double second = attribute(cpu, "l2_bytes"); second > 0) found.second = second;
   }
+  if (found.near <= 0) found.near = costs_["host.near_bytes"];
+  if (found.second <= 0) found.second = costs_["host.cache_bytes"];
   return found;
 }
 
@@ -159,6 +190,7 @@ int NodeModel::cores() const {
     const auto numbers = device.attributes.find("core_numbers");
     cores += parse_cpulist(numbers == device.attributes.end() ? device.cores : numbers->second).size();
   }
+  if (cores == 0) assume("the CPUs", "number of cores", "no limit");
   return cores == 0 ? std::numeric_limits<int>::max() : static_cast<int>(cores);
 }
 
@@ -181,6 +213,7 @@ std::vector<std::string> NodeModel::nics(const std::string& device, bool rdma) c
 std::string NodeModel::host_beside(const std::string& device) const {
   const Device& found = topology_.at(device);
   if (found.kind == "host") return device;
+  if (found.numa < 0 && topology_.ids("host").size() > 1) assume(device, "NUMA node", "host0");
   const std::string node = "host" + std::to_string(std::max(0, found.numa));
   return topology_.find(node) == nullptr ? "host0" : node;
 }

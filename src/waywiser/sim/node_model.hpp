@@ -16,12 +16,13 @@ namespace waywiser::sim {
 struct TimedRoute {
   std::vector<Use> uses;
   Seconds latency = 0;
+  bool limited = false;  // by a root complex between two devices
 };
 
 // The hops of one kind of node as links of a flow network, numbered from 0.
 // A PCIe link, NVLink or socket link is two hops, one a direction; a memory is one hop, shared by reads and writes. If
 // two devices that are not memory exchange data through a root complex, that root complex is a hop too, with the
-// capacity of its CPU generation (costs cpu.p2p_read, cpu.p2p_write, cpu.p2p_socket; none if they are 0).
+// capacity of its CPU generation (costs cpu.p2p_read, cpu.p2p_write, cpu.p2p_socket; none if they are 0 or not known).
 class NodeModel {
  public:
   // Keeps copies.
@@ -56,6 +57,8 @@ class NodeModel {
   const Topology& topology() const noexcept { return topology_; }
   const Graph& graph() const noexcept { return graph_; }
   const Costs& costs() const noexcept { return costs_; }
+  // What was assumed for want of a number, in all that was asked for until now.
+  Assumptions assumed() const;
   // For paths within the node.
   const Curves& curves() const noexcept { return curves_; }
 
@@ -63,8 +66,11 @@ class NodeModel {
   void add(const std::string& name, BytesPerSecond capacity);
   void add_link(const Link& link);
   TimedRoute find(const std::string& from, const std::string& to, Links links) const;
-  void add_peer_limits(TimedRoute& road, const std::vector<Hop>& hops) const;
-  void use(TimedRoute& road, const std::string& name) const;
+  std::string peer_limit(const std::vector<Hop>& hops) const;
+  bool use(TimedRoute& road, const std::string& name) const;
+  void use_link(TimedRoute& road, const Link& link, const std::string& name) const;
+  void use_gpu(TimedRoute& road, const std::string& gpu) const;
+  void assume(const std::string& part, const std::string& what, const std::string& assumed) const;
 
   Topology topology_;
   Costs costs_;
@@ -74,6 +80,7 @@ class NodeModel {
   std::vector<std::string> names_;
   std::map<std::string, LinkId> ids_;
   mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> roads_;
+  mutable Assumptions assumed_;
 };
 
 }  // namespace waywiser::sim

@@ -33,8 +33,9 @@ std::vector<std::string> closest_nics(const World& world, const std::vector<std:
 
 }  // namespace
 
-RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order, bool pxn)
-    : world_(world), direct_(direct), pxn_(pxn) {
+RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order, bool pxn,
+                       PeerCopies peers)
+    : world_(world), direct_(direct), pxn_(pxn), peers_(peers) {
   devices_ = world.node().topology().ids("gpu");
   if (!order.empty() && !std::ranges::is_permutation(order, devices_))
     throw Error(ErrorKind::invalid_input,
@@ -81,21 +82,37 @@ TimedRoute RankRoutes::from_nic(int rank) const {
   return chosen(rank, false, direct, staged(node_of(rank), nic(rank), device(rank)));
 }
 
-TimedRoute RankRoutes::within(int node, const std::string& from, const std::string& to) const {
-  const Costs& costs = world_.node().costs();
-  TimedRoute road;
-  if (from == to) {
-    road = world_.within(node, from);
-  } else if (!from.starts_with("gpu") || !why_no_peer_access(world_.node().topology(), from, to)) {
-    road = world_.road(node, from, to);
-  } else {
-    const std::string host = world_.node().host_beside(from);
-    road = world_.road(node, from, host, Links::no_gpu_fabric);
-    extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
-    road.latency += 2 * costs["copy.hold"];
-  }
-  road.latency += costs["step.start"];
+TimedRoute RankRoutes::through_host(int node, const std::string& from, const std::string& to) const {
+  const std::string host = world_.node().host_beside(from);
+  TimedRoute road = world_.road(node, from, host, Links::no_gpu_fabric);
+  extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
+  road.latency += 2 * world_.node().costs()["copy.hold"];
   return road;
+}
+
+TimedRoute RankRoutes::between_gpus(int node, const std::string& from, const std::string& to) const {
+  if (why_no_peer_access(world_.node().topology(), from, to)) return through_host(node, from, to);
+  TimedRoute direct = world_.road(node, from, to);
+  if (!direct.limited) return direct;
+  TimedRoute staged = through_host(node, from, to);
+  return peers_ == PeerCopies::staged || slowest(staged) > slowest(direct) ? staged : direct;
+}
+
+TimedRoute RankRoutes::within(int node, const std::string& from, const std::string& to) const {
+  TimedRoute road = from == to                ? world_.within(node, from)
+                    : from.starts_with("gpu") ? between_gpus(node, from, to)
+                                              : world_.road(node, from, to);
+  road.latency += world_.node().costs()["step.start"];
+  return road;
+}
+
+bool RankRoutes::could_be_staged() const {
+  const NodeModel& node = world_.node();
+  return std::ranges::any_of(devices_, [&](const std::string& from) {
+    return std::ranges::any_of(devices_, [&](const std::string& to) {
+      return from != to && !why_no_peer_access(node.topology(), from, to) && node.road(from, to).limited;
+    });
+  });
 }
 
 int RankRoutes::sender(int from, int to) const {

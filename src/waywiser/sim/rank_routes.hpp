@@ -13,13 +13,23 @@ enum class DirectRdma : std::uint8_t {
   write,  // the NIC writes GPU memory, and reads host memory: NCCL_NET_GDR_READ=0
 };
 
+// How GPUs of a node exchange bytes through a root complex that limits them. Without peer access they always go through
+// host memory.
+enum class PeerCopies : std::uint8_t {
+  best,    // directly, unless the way through host memory has the faster slowest hop
+  staged,  // through host memory: faster where several copies share the root complex
+};
+
 // The routes between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on
 // the GPU of that place in `order`. Without GPUs a rank is a node's first memory.
 class RankRoutes {
  public:
   // `order`: another order of the GPUs of a node; empty: as numbered. Throws invalid_input: not all of them, once each.
   // `pxn`: a message to another rail first goes over NVLink to the GPU beside the NIC of that rail, as NCCL's PXN does.
-  RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {}, bool pxn = false);
+  RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {}, bool pxn = false,
+             PeerCopies peers = PeerCopies::best);
+  // True if PeerCopies::staged would give another route between two ranks of a node.
+  bool could_be_staged() const;
   int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }
   int node_of(int rank) const noexcept { return rank / ranks_of_node(); }
   // Hops and latency of one message, its start included.
@@ -33,6 +43,8 @@ class RankRoutes {
 
  private:
   TimedRoute within(int node, const std::string& from, const std::string& to) const;
+  TimedRoute between_gpus(int node, const std::string& from, const std::string& to) const;
+  TimedRoute through_host(int node, const std::string& from, const std::string& to) const;
   TimedRoute staged(int node, const std::string& from, const std::string& to) const;
   int sender(int from, int to) const;  // the rank whose NIC sends
   // By GPUDirect RDMA or through host memory.
@@ -41,6 +53,7 @@ class RankRoutes {
   World& world_;
   DirectRdma direct_;
   bool pxn_;
+  PeerCopies peers_;
   std::vector<std::string> devices_, nics_;
 };
 

@@ -165,7 +165,12 @@ Json simulate_paths(const NodeModel& node, const std::vector<const NodeModel*>& 
       if (const Operation asked = parse_operation(operation.is_string() ? operation.get<std::string>() : "?");
           !what.only || *what.only == asked)
         results.push_back(sweep.one(what, asked));
-  return {{"simulated", true}, {"machine", node.topology().name}, {"results", std::move(results)}};
+  Assumptions assumed = node.assumed();
+  for (const NodeModel* other : others) assumed.merge(other->assumed());
+  return {{"simulated", true},
+          {"machine", node.topology().name},
+          {"assumed", to_json(assumed)},
+          {"results", std::move(results)}};
 }
 
 }  // namespace waywiser::sim

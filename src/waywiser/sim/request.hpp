@@ -13,8 +13,8 @@ ClusterSpec cluster_from_json(const Json& value, std::string_view what);
 
 // Times {"paths": [{"path", "from_node", "to_node"}], "operations": [..], "sizes": [..]} and answers
 // {"simulated": true, "results": [{"path", "label", "operation", "points": [{"bytes", "seconds"}]} or {..,
-// "unavailable"}]}. With "trace": true each result has the Chrome trace of its last size. `progress` returns false to
-// stop.
+// "unavailable"}], "assumed": [{"part", "parameter", "what", "assumed"}]}. With "trace": true each result has the
+// Chrome trace of its last size. `progress` returns false to stop.
 Json simulate_paths(const NodeModel& node, const std::vector<const NodeModel*>& others, const Json& request,
                     const ProgressCallback& progress);
 

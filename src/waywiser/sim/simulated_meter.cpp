@@ -8,6 +8,7 @@
 #include "waywiser/measure/path_limit.hpp"
 #include "waywiser/topology/pair_group.hpp"
 #include "waywiser/topology/relation.hpp"
+#include "waywiser/transport/transport.hpp"
 
 namespace waywiser::sim {
 namespace {
@@ -94,6 +95,11 @@ Bytes SimulatedMeter::largest(const Path& path) const {
   return found;
 }
 
+Bytes SimulatedMeter::smallest(const Path& path) const {
+  const Mechanism* mechanism = find_mechanism(path.mechanism);
+  return mechanism == nullptr || mechanism->least_bytes == nullptr ? 0 : mechanism->least_bytes(path);
+}
+
 int SimulatedMeter::pairs_at_once(const Path& path) const {
   const PairClass* all = class_of(classes_, path);
   return all == nullptr ? 1 : static_cast<int>(all->members.size());
@@ -177,6 +183,9 @@ Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, con
   profile.machine = node.topology().name;
   profile.backend = "simulator";
   profile.state["resumed"] = same;
+  Assumptions assumed = node.assumed();
+  for (const auto& [type, number] : others) assumed.merge(model_of(node, cluster, number)->assumed());
+  profile.state["assumed"] = to_json(assumed);
   if (same) profile.other_nodes = previous->other_nodes;
   for (const auto& [type, number] : others) {
     const Topology& there = model_of(node, cluster, number)->topology();

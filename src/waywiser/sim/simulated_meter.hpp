@@ -20,6 +20,7 @@ class SimulatedMeter : public Meter {
   bool simulated() const override { return true; }
   std::optional<std::string> why_unavailable(const Path& path) override;
   Bytes largest(const Path& path) const override;
+  Bytes smallest(const Path& path) const override;
   int pairs_at_once(const Path& path) const override;
   Limit limit(const Path& path, Operation operation) const override;
   std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;

@@ -33,6 +33,9 @@ class Torus : public SwitchedNetwork {
     return way;
   }
 
+ protected:
+  LinkId back(LinkId link) const override { return first_ + ((link - first_) ^ 1U); }
+
  private:
   void walk(Crossing& way, int& node, int goal, std::size_t dimension, int stride, int size) const {
     const int ahead = (goal / stride % size - node / stride % size + size) % size;

@@ -53,7 +53,7 @@ void World::add_network() {
   if (spec_.network.port_rate <= 0) {
     for (int i = 0; i < nodes(); ++i) {
       for (const std::string& nic : rails(i)) spec_.network.rates_of_ports.push_back(this->node(i).port_rate(nic));
-      spec_.network.rates_of_ports.resize(static_cast<std::size_t>(i + 1) * most);  // where a type has fewer rails
+      spec_.network.rates_of_ports.resize(static_cast<std::size_t>(i + 1) * most, 0);  // where a type has fewer rails
     }
     spec_.network.port_rate = std::ranges::max(spec_.network.rates_of_ports);
   }

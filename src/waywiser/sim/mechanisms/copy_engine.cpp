@@ -39,9 +39,9 @@ Program copy_engine_program(const TimedTransfer& transfer) {
   const bool local = transfer.from == transfer.to;
   program.issue = transfer.cost(local ? "copy.issue_local" : out && in ? "copy.issue_peer" : "copy.issue");
   program.legs.push_back(engine_leg(transfer, transfer.from, transfer.to));
-  if (transfer.path.has("direction") && transfer.path.parameter("direction") == "pull")
+  if (out && in && transfer.path.has("direction") && transfer.path.one_of("direction", {"push", "pull"}) == "pull")
     program.legs.back().unit = transfer.unit(transfer.to, "in");
-  if (out != in && transfer.path.has("memory") && transfer.path.parameter("memory") == "pageable")
+  if (out != in && transfer.path.has("memory") && transfer.path.one_of("memory", {"pinned", "pageable"}) == "pageable")
     make_pageable(transfer, program.legs.back(), out);
   program.finish = transfer.cost("copy.finish") + (out && !in ? transfer.cost("copy.finish_d2h") : 0);
   return program;

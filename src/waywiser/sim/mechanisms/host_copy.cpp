@@ -21,7 +21,7 @@ struct Copy {
   double threads, each_again;  // bytes of a thread's working set
 
   explicit Copy(const TimedTransfer& transfer)
-      : past_caches(transfer.path.parameter("stores") == "nontemporal"),
+      : past_caches(transfer.path.one_of("stores", {"temporal", "nontemporal"}) == "nontemporal"),
         caches(transfer.node().caches(transfer.from.device)) {
     const auto bytes = static_cast<double>(transfer.bytes);
     const int cores = transfer.node().cores();
@@ -67,7 +67,7 @@ Program host_copy_program(const TimedTransfer& transfer) {
   if (const double share = copy.from_memory(); share > 0)
     leg.uses = over_memory(transfer, share * (copy.past_caches ? 2 : 3));
   program.legs.push_back(std::move(leg));
-  program.finish = transfer.path.processes == 2 ? transfer.cost("process.signal") : 0;
+  program.finish = transfer.path.whole().processes == 2 ? transfer.cost("process.signal") : 0;
   return program;
 }
 

@@ -23,7 +23,7 @@ Leg cpu_leg(const TimedTransfer& transfer, const std::string& host) {
 }  // namespace
 
 Program host_staged_program(const TimedTransfer& transfer) {
-  const std::string_view variant = transfer.path.parameter("variant");
+  const std::string_view variant = transfer.path.one_of("variant", {"pageable", "whole", "pipelined"});
   const bool out = transfer.from.device.starts_with("gpu"), in = transfer.to.device.starts_with("gpu");
   const NodeModel& node = transfer.node();
   Program program;

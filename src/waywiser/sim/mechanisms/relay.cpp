@@ -23,10 +23,12 @@ Program relay_program(const TimedTransfer& transfer) {
 }
 
 Program split_program(const TimedTransfer& transfer) {
-  const std::vector<Path> ways = split_ways(transfer.path);
-  const std::vector<Bytes> bytes = split_bytes(split_percents(transfer.path, ways.size()), transfer.bytes);
+  const std::vector<Path> ways = split_ways(transfer.path.whole());
+  const std::vector<Bytes> bytes = split_bytes(split_percents(transfer.path.whole(), ways.size()), transfer.bytes);
   Program program;
+  for (const char* name : {"ways", "share"}) transfer.path.hand_on(name);
   for (std::size_t i = 0; i < ways.size(); ++i) {
+    transfer.path.hand_on(std::to_string(i + 1) + ".");
     if (i > 0 && bytes[i] == 0) continue;
     program.parts.push_back(
         sim::program({transfer.world, ways[i], transfer.from, transfer.to, bytes[i], transfer.lane, transfer.slots}));

@@ -10,7 +10,7 @@
 namespace waywiser::sim {
 
 Program sm_copy_program(const TimedTransfer& transfer) {
-  const bool push = transfer.path.parameter("direction") == "push";
+  const bool push = transfer.path.one_of("direction", {"push", "pull"}) == "push";
   const Spot& worker = push ? transfer.from : transfer.to;
   const auto blocks = static_cast<double>(transfer.path.integer("blocks", 1, 65535));
   Program program;

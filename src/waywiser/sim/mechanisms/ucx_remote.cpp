@@ -5,6 +5,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/path/network_families.hpp"
 #include "waywiser/sim/models.hpp"
+#include "waywiser/transport/split/split.hpp"
 
 // UCX between two machines, as its protocols go (docs of OpenUCX, "Protocols"; UCX-Py docs for the threshold):
 //   eager, below ucx.rndv_threshold where it is faster (UCX, ucp_request_send_start and proto_select.c: a message of
@@ -19,6 +20,7 @@
 //   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU ucx.gpu_send and ucx.gpu_receive; wire:
 //   nic.hold + nic.latency + switches + n / slowest hop.
 // If the nodes differ, each end has its own costs. device=A/B: over these NICs, instead of the nearest.
+// share=75+25: waywiser itself cuts the message and sends each part over its own rail of device=A+B, as one message.
 // network-tcp: the kernel's TCP: tcp.latency and tcp.rate instead of the NIC's own, never from GPU memory.
 
 namespace waywiser::sim {
@@ -31,13 +33,11 @@ struct Sides {
   bool from_gpu = false, to_gpu = false;
 };
 
-bool on(const Path& path, const std::string& name) { return path.has(name) && path.parameter(name) == "on"; }
-
 Sides sides_of(const TimedTransfer& transfer) {
   Sides sides;
   sides.tcp = transfer.path.parameter("transports") == "network-tcp";
-  sides.gdr = on(transfer.path, "gdr") && !sides.tcp;
-  sides.gdrcopy = on(transfer.path, "gdrcopy");
+  sides.gdr = transfer.path.on("gdr");
+  sides.gdrcopy = transfer.path.on("gdrcopy");
   sides.from_gpu = transfer.from.device.starts_with("gpu");
   sides.to_gpu = transfer.to.device.starts_with("gpu");
   return sides;
@@ -198,7 +198,7 @@ std::string nic_named(const Topology& topology, std::string_view device) {
 
 // The NICs at one end.
 std::vector<std::string> rails_at(const TimedTransfer& transfer, const Spot& spot) {
-  const Path& path = transfer.path;
+  const ModelPath& path = transfer.path;
   const NodeModel& node = transfer.world.node(spot.node);
   std::vector<std::string> nics;
   if (path.has("device")) {
@@ -218,8 +218,29 @@ std::vector<std::string> rails_at(const TimedTransfer& transfer, const Spot& spo
 
 Leg host_wire(const TimedTransfer& transfer) {
   const Spot near = host_of(transfer, transfer.from), far = host_of(transfer, transfer.to);
+  Sides sides;
+  sides.tcp = transfer.path.parameter("transports") == "network-tcp";
   return wire(transfer, near, far, rails_at(transfer, transfer.from).front(), rails_at(transfer, transfer.to).front(),
-              {});
+              sides);
+}
+
+Program ucx_shared_program(const TimedTransfer& transfer) {
+  const std::vector<std::string_view> rails = rails_of(transfer.path.parameter("device"));
+  const std::vector<Bytes> bytes = split_bytes(split_percents(transfer.path.whole(), rails.size()), transfer.bytes);
+  transfer.path.hand_on("");
+  Program program;
+  for (std::size_t i = 0; i < rails.size(); ++i) {
+    if (i > 0 && bytes[i] == 0) continue;
+    Path one = transfer.path.whole();
+    one.parameters.erase("share");
+    one.parameters["device"] = rails[i];
+    Program part =
+        sim::program({transfer.world, one, transfer.from, transfer.to, bytes[i], transfer.lane, transfer.slots});
+    if (!part.parts.empty()) part = Program(part.parts.front());
+    part.share = bytes[i];
+    program.parts.push_back(std::move(part));
+  }
+  return program;
 }
 
 Program ucx_remote_program(const TimedTransfer& transfer) {

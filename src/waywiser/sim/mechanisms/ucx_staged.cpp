@@ -4,17 +4,22 @@
 // UCX carries host memory. For chunks of c bytes (the whole message but for variant=pipelined):
 //   T(n) = ucx.issue + sum of legs + (n / c - 1) max(leg)
 // A copy is an engine's: copy.issue, copy.finish and from a GPU copy.finish_d2h pass before the next leg begins. The
-// wire is that of ucx between hosts, from ucx.rndv_threshold on with the round trip of a rendezvous for each chunk.
+// wire is that of ucx between hosts, over RDMA or TCP, from ucx.rndv_threshold on with the round trip of a rendezvous
+// for each chunk.
 
 namespace waywiser::sim {
 namespace {
+
+std::string_view variant_of(const TimedTransfer& transfer) {
+  return transfer.path.one_of("variant", {"pageable", "whole", "pipelined"});
+}
 
 Leg copied(const TimedTransfer& transfer, const Spot& from, const Spot& to) {
   const bool out = from.device.starts_with("gpu");
   Leg leg = engine_leg(transfer, from, to, Links::no_gpu_fabric);
   leg.latency += transfer.cost(from, "copy.issue") + transfer.cost(from, "copy.finish");
   if (out) leg.latency += transfer.cost(from, "copy.finish_d2h");
-  if (transfer.path.parameter("variant") == "pageable") make_pageable(transfer, leg, out);
+  if (variant_of(transfer) == "pageable") make_pageable(transfer, leg, out);
   return leg;
 }
 
@@ -29,7 +34,7 @@ Program ucx_staged_program(const TimedTransfer& transfer) {
   program.cpu = transfer.cpu();
   program.issue = transfer.cost("ucx.issue");
   program.finish = transfer.cost(transfer.to, "ucx.overhead");
-  if (transfer.path.parameter("variant") == "pipelined") {
+  if (variant_of(transfer) == "pipelined") {
     program.chunk = transfer.path.bytes("chunk", 4096, Bytes{1} << 30);
     program.depth = static_cast<int>(transfer.path.integer("depth", 1, 64));
   }

@@ -1,0 +1,75 @@
+"""Each verb on each machine of the package, alone and as two nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from verb_runs import Run
+
+from waywiser.profile import OPERATIONS
+from waywiser.simulator.collectives import COMPARED
+from waywiser.simulator.sweep import OPERATIONS as TRANSFERS
+from waywiser.topology import load_topology
+from waywiser.topology.load import machine_names
+
+SMALL, ALONE = "remote-t4", "recorded-4xh200"  # the second has no port with a known rate
+EVERY = [
+    pytest.param(name, nodes, marks=[] if name == SMALL and nodes == 1 else pytest.mark.slow)
+    for name in machine_names()
+    for nodes in ((1,) if name == ALONE else (1, 2))
+]
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes seconds, and says nothing of the verbs."""
+    monkeypatch.setattr("waywiser.report.pictures.write_pictures", lambda *_: [])
+
+
+def works(run: Run, *words: str) -> str:
+    status, out, err = run(*words)
+    assert status == 0, (words, err)
+    return out
+
+
+@pytest.mark.parametrize(("name", "nodes"), EVERY)
+def test_what_follows_a_tuning(name: str, nodes: int, run: Run, tmp_path: Path) -> None:
+    results = str(tmp_path / "results")
+    shown = works(run, "tune", "--quick", "--machine", name, "--nodes", str(nodes), "--output", results)
+    assert "not known for " in shown or name == ALONE
+    works(run, "plan", "--output", results)
+    works(run, "report", "--no-pictures", "--results", results)
+    works(run, "apply", "--results", results)
+    works(run, "compare", results, results)
+    gpus = load_topology(name).ids("gpu")
+    pairs = [("host0", "gpu0"), ("gpu0", "host0"), ("gpu0", gpus[-1])]
+    for operation in OPERATIONS:
+        for pair in pairs:
+            works(run, "explain", *pair, "64K", "--operation", operation, "--output", results)
+        if nodes == 2 and operation != "loaded":
+            works(run, "explain", "gpu0", f"{name}:gpu0", "64K", "--operation", operation, "--output", results)
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) for one in ("dgx-a100", "dgx-2", SMALL)])
+def test_one_question(name: str, run: Run) -> None:
+    """Of a machine for which nothing is there yet."""
+    there = [] if name == ALONE else [("gpu0", f"{name}:gpu0", "latency")]
+    for source, destination, operation in [("gpu0", "host0", "loaded"), *there]:
+        words = ["explain", source, destination, "64K", "--machine", name, "--operation", operation]
+        assert "SIMULATED" in works(run, *words)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[] if one == SMALL else pytest.mark.slow) for one in machine_names()]
+)
+def test_what_needs_no_tuning(name: str, run: Run) -> None:
+    works(run, "topology", "--machine", name)
+    works(run, "place", "--gpus", "1", "--machine", name)
+    works(run, "explain", "--binding", "--machine", name)
+    nodes = "1" if name == ALONE else "2"
+    for what in COMPARED:
+        works(run, "simulate", what, "--machine", name, "--nodes", nodes, "--sizes", "8,64K")
+    for what in TRANSFERS if name != ALONE else ():
+        works(run, "simulate", what, "--machine", name, "--sizes", "8,64K", "--vary", "gdr,gdrcopy,nics")
+        works(run, "bench", what, "--machine", name, "--sizes", "8")
