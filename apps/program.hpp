@@ -20,8 +20,8 @@ class NoResult : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What main() returns: 0 if run(group, options) has returned, 2 if it refused its input, 3 if there is NoResult, else 1,
-// with a line of why. All ranks have the same words, so that all refuse them, and rank 0 says why.
+// What main() returns: 0 if run(group, options) has returned, 2 if it refused its input, 3 if there is NoResult, else
+// 1, with a line of why. All ranks have the same words, so that all refuse them, and rank 0 says why.
 template <typename Run>
 int run_program(int count, char** words, Options options, Run run) {
   if (count == 2 && std::string_view(words[1]) == "--help") {

@@ -23,10 +23,10 @@ RunEnding ending_of_solve(FlowSolver& solver, const char* what, const SolverResu
   if (result.end == SolverEnd::broken) return blown_up(std::string("the ") + what + " is not finite", solver.steps());
   RunEnding growth = ending_of_growth(solver, speed);  // which is why it is not solved
   if (!growth.is_result()) return growth;
-  return {"unconverged", "the flow is unconverged" + at_step(solver.steps()) + ": the " + what +
-                             " has a residual of " + rounded(result.residual) + " after " +
-                             std::to_string(result.iterations) + " iterations, of at most " +
-                             std::to_string(solver.options().iterations) + " (--iterations)"};
+  return {"unconverged", "the flow is unconverged" + at_step(solver.steps()) + ": the " + what + " has a residual of " +
+                             rounded(result.residual) + " after " + std::to_string(result.iterations) +
+                             " iterations, of at most " + std::to_string(solver.options().iterations) +
+                             " (--iterations)"};
 }
 
 }  // namespace

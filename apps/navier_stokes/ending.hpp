@@ -16,8 +16,8 @@ struct RunEnding {
   bool is_garbage() const { return name == "blown_up" || name == "unconverged"; }
 };
 
-// Collective, and the same at all ranks, since they have the same sums. Of a flow whose greatest speed is about `speed`:
-// it has blown up if the mean one is many times as great.
+// Collective, and the same at all ranks, since they have the same sums. Of a flow whose greatest speed is about
+// `speed`: it has blown up if the mean one is many times as great.
 RunEnding ending_of_growth(FlowSolver& solver, double speed);
 // Of its last step.
 RunEnding ending_of_step(FlowSolver& solver, const StepReport& report, double speed);

@@ -54,7 +54,7 @@ const Settings step{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLU
 const Settings task = batch + step + Settings{{"SLURM_PROCID", "1"}, {"SLURM_LOCALID", "1"}, {"SLURM_GTIDS", "0,1"}};
 const Settings open_mpi{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_NAMESPACE", "7"}};
 const Settings hydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "2"}, {"MPI_LOCALRANKID", "1"}};
-const Settings torch{{"RANK", "1"},       {"WORLD_SIZE", "2"},      {"LOCAL_RANK", "1"},
+const Settings torch{{"RANK", "1"},        {"WORLD_SIZE", "2"},       {"LOCAL_RANK", "1"},
                      {"MASTER_PORT", "1"}, {"LOCAL_WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}};
 const Settings ours{{"WAYWISER_RANK", "1"}, {"WAYWISER_SIZE", "3"}, {"WAYWISER_JOB", "x"}};
 
@@ -78,8 +78,8 @@ TEST(Launchers, AStepOfAnotherJobStartsNobody) {
   EXPECT_EQ(who(inherited), "none 0/1");
   // On two machines each has one task: only slurmstepd tells.
   const Settings apart = inherited + Settings{{"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}, {"SLURM_STEP_NUM_NODES", "2"}};
-  for (const char* daemon : {"slurmstepd: [3.batch]", "slurmstepd-wlm: [2.0]   ", "slurmstepd: [3.interactive]",
-                             "slurmstepd: [3.1]"})
+  for (const char* daemon :
+       {"slurmstepd: [3.batch]", "slurmstepd-wlm: [2.0]   ", "slurmstepd: [3.interactive]", "slurmstepd: [3.1]"})
     EXPECT_EQ(who(apart, {process("sh", apart), process(daemon)}), "none 0/1") << daemon;
   EXPECT_EQ(who(apart, {process("sh", apart), process("slurmstepd: [3.0]")}), "srun 0/2");
 }
@@ -133,14 +133,20 @@ TEST(Launchers, HalfOfTorchsVariablesStartNobody) {
 TEST(Launchers, RanksOfOneMachineAreCounted) {
   const Started kubernetes = started({{"RANK", "2"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}});
   EXPECT_EQ(kubernetes.machines, 2);
-  const Started flux = started({{"FLUX_TASK_RANK", "5"}, {"FLUX_JOB_SIZE", "8"}, {"FLUX_TASK_LOCAL_ID", "1"},
-                                {"FLUX_JOB_NNODES", "2"}, {"FLUX_JOB_ID", "f2"}, {"PMI_RANK", "5"}, {"PMI_SIZE", "8"}});
+  const Started flux = started({{"FLUX_TASK_RANK", "5"},
+                                {"FLUX_JOB_SIZE", "8"},
+                                {"FLUX_TASK_LOCAL_ID", "1"},
+                                {"FLUX_JOB_NNODES", "2"},
+                                {"FLUX_JOB_ID", "f2"},
+                                {"PMI_RANK", "5"},
+                                {"PMI_SIZE", "8"}});
   EXPECT_EQ(flux.launcher + flux.job, "FluxFlux-f2");
   EXPECT_EQ(std::pair(flux.local_rank, flux.local_size), std::pair(1, 0));
   EXPECT_EQ(flux.machines, 2);
   const Started one = started(task + Settings{{"SLURM_STEP_NUM_NODES", "1"}});
   EXPECT_EQ(std::tuple(one.local_rank, one.local_size, one.machines), std::tuple(1, 2, 1));
-  const Started pals = started({{"PMI_RANK", "4"}, {"PMI_SIZE", "8"}, {"PMI_LOCAL_SIZE", "4"}, {"PMI_LOCAL_RANK", "0"}});
+  const Started pals =
+      started({{"PMI_RANK", "4"}, {"PMI_SIZE", "8"}, {"PMI_LOCAL_SIZE", "4"}, {"PMI_LOCAL_RANK", "0"}});
   EXPECT_EQ(std::tuple(pals.local_rank, pals.local_size, pals.machines), std::tuple(0, 4, 2));
 }
 
@@ -178,7 +184,8 @@ TEST(Launchers, WhatTellsOfAJobIsNotForOthers) {
       for (const std::string_view name : names) EXPECT_TRUE(tells_of_a_job(name)) << name;
   }
   for (const char* name : {"WAYWISER_SECRET", "PMIX_RANK", "PMI_FD"}) EXPECT_TRUE(tells_of_a_job(name)) << name;
-  for (const char* name : {"HOME", "SLURM_JOB_ID", "MASTER_ADDR", "FLUX_URI"}) EXPECT_FALSE(tells_of_a_job(name)) << name;
+  for (const char* name : {"HOME", "SLURM_JOB_ID", "MASTER_ADDR", "FLUX_URI"})
+    EXPECT_FALSE(tells_of_a_job(name)) << name;
 }
 
 TEST(Ancestors, AreThisProcessesParents) {

@@ -109,7 +109,8 @@ TEST(RemoteNvrtc, ASourceLearnsNothingOfFiles) {
 
 TEST(RemoteNvrtc, ASourceThatDoesNotEndIsTheLastOne) {
   const Nvrtc fake({WAYWISER_FAKE_NVRTC});
-  EXPECT_EQ(refusal_of([&] { static_cast<void>(fake.compile("endless", 90, 0)); }), "it has not compiled within 0.00 s");
+  EXPECT_EQ(refusal_of([&] { static_cast<void>(fake.compile("endless", 90, 0)); }),
+            "it has not compiled within 0.00 s");
   EXPECT_EQ(refusal_of([&] { static_cast<void>(fake.compile("anything", 90)); }),
             "an earlier source of this client is still being compiled");
 }

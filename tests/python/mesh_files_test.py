@@ -88,8 +88,8 @@ def test_a_small_file_that_takes_much_memory_is_given_up(tmp_path: Path) -> None
     packed = (b64encode(head) + b64encode(zeros)).decode()
     text = f"""<VTKFile type="UnstructuredGrid" version="0.1" byte_order="LittleEndian" header_type="UInt32"
       compressor="vtkZLibDataCompressor"><UnstructuredGrid><Piece NumberOfPoints="11184810" NumberOfCells="1"><Points>
-      <DataArray type="Float64" Name="Points" NumberOfComponents="3" format="binary">{packed}</DataArray></Points><Cells>
-      <DataArray type="Int64" Name="connectivity" format="ascii">0 1 2</DataArray>
+      <DataArray type="Float64" Name="Points" NumberOfComponents="3" format="binary">{packed}</DataArray></Points>
+      <Cells><DataArray type="Int64" Name="connectivity" format="ascii">0 1 2</DataArray>
       <DataArray type="Int64" Name="offsets" format="ascii">3</DataArray>
       <DataArray type="Int64" Name="types" format="ascii">5</DataArray></Cells></Piece></UnstructuredGrid></VTKFile>"""
     (tmp_path / "bomb.vtu").write_text(text)

@@ -129,8 +129,7 @@ void Checkpoints::remove_but(const std::string& one, const std::string& other) c
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
     const std::string file = entry.path().filename().string();
     const bool kept = entry.path() == file_of(one) || entry.path() == file_of(other);
-    if (file.starts_with("checkpoint.") && file.ends_with(end) && !kept)
-      std::filesystem::remove(entry.path(), ignored);
+    if (file.starts_with("checkpoint.") && file.ends_with(end) && !kept) std::filesystem::remove(entry.path(), ignored);
   }
 }
 

@@ -129,8 +129,8 @@ SolverResult FlowSolver::predict_velocity() {
                       pressure_gradient_.data(), u, b);
   // Half of it at the beginning of the step; given values count for both halves.
   add_diffusion(processor, mesh, diffusion_.view(), step * options_.viscosity / 2, 2, u, b);
-  return momentum_solver_.solve(u, velocity_ghosts_, b,
-                                std::max(velocity_tolerance * options_.tolerance, least_tolerance), options_.iterations);
+  return momentum_solver_.solve(
+      u, velocity_ghosts_, b, std::max(velocity_tolerance * options_.tolerance, least_tolerance), options_.iterations);
 }
 
 // Makes the flux free of divergence; the pressure's ghosts and gradient are up to date afterwards.

@@ -106,7 +106,8 @@ class NoHooks {
   std::vector<const char*> set_;
 };
 
-// While it is loaded, UCX takes SIGHUP for an attached debugger: a session that closes would no longer end this process.
+// While it is loaded, UCX takes SIGHUP for an attached debugger: a session that closes would no longer end this
+// process.
 class SameHangup {
  public:
   SameHangup() { ::sigaction(SIGHUP, nullptr, &before_); }
@@ -117,7 +118,7 @@ class SameHangup {
   }
 
  private:
-  struct sigaction before_ {};
+  struct sigaction before_{};
 };
 
 }  // namespace
