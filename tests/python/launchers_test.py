@@ -141,6 +141,13 @@ def test_ranks_have_cores_of_their_own_and_a_code_is_known_to_all(
 
 
 @BY_EACH
+def test_ranks_behind_shells_of_their_own_meet(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    (tmp_path / "rank.py").write_text(PROGRAM + "group.barrier()\nprint('a rank of', group.size, flush=True)\n")
+    done = ALL[name](request).run("sh", "-c", f"{sys.executable} rank.py; true", folder=tmp_path)
+    assert done.stdout.splitlines() == ["a rank of 2"] * 2, done.stderr
+
+
+@BY_EACH
 def test_a_killed_rank_is_known_at_once(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     here = ALL[name](request)
     seconds: list[float] = []
