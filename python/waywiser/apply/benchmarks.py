@@ -117,9 +117,9 @@ def _another(mpi: JobMpi, libmpi: str) -> str:
 
 
 def read_mpi4py(text: str) -> tuple[Times, str]:
-    """The last line of `mpi_benchmark.py`: times, and the libmpi that rank 0 has mapped."""
+    """The last line of JSON, which is of `mpi_benchmark.py`: times, and the libmpi that rank 0 has mapped."""
     try:
-        told = json.loads(text.strip().splitlines()[-1])
+        told = json.loads([line for line in text.splitlines() if line.startswith("{")][-1])
         found = {(test, int(size)): float(s) for test, times in told["tests"].items() for size, s in times.items()}
         return found, str(told.get("libmpi", ""))
     except (ValueError, LookupError, TypeError, AttributeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from waywiser.answers import answer_in, give_answer
 from waywiser.doctor.libraries import installed
 from waywiser.doctor.root import Root
 
@@ -58,7 +58,7 @@ def look_for(module: str, opener: str) -> Found:
             [sys.executable, "-c", question], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
             errors="replace", timeout=_PATIENCE,
         )  # fmt: skip
-        return Found(**json.loads(done.stdout))
+        return Found(**answer_in(done.stdout))
     except subprocess.TimeoutExpired:
         return Found(0, f"the driver did not answer within {_PATIENCE:.0f} s", "")
     except (ValueError, TypeError):
@@ -78,4 +78,4 @@ def answer(open_library: Callable[[], object]) -> None:
         open_library()
     except OSError as error:
         found["no_library"] = " ".join(str(error).split())
-    print(json.dumps(found))
+    give_answer(found)

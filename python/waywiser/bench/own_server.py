@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def own_server(folder: Path, virtual: bool, memory: int) -> Iterator[tuple[str, 
     words += ["--virtual", "1"] if virtual else ["--gpu", "0"]
     process = subprocess.Popen(
         [sys.executable, "-c", _COMMAND, str(os.getpid()), *words],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         yield _address(process), key
@@ -47,11 +48,14 @@ def own_server(folder: Path, virtual: bool, memory: int) -> Iterator[tuple[str, 
             process.wait()
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def _address(process: subprocess.Popen[bytes]) -> str:
     assert process.stdout is not None
     until = time.monotonic() + _STARTING
-    if select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
-        line = process.stdout.readline()
-        if line.startswith("{"):
-            return str(json.loads(line)["address"])
+    said = b""
+    while select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+        said += (part := os.read(process.stdout.fileno(), 4096))
+        if line := re.search(rb'\{"at": .*\n', said):  # start-up files of Python may print before
+            return str(json.loads(line[0])["address"])
+        if not part:
+            break
     raise TransferError("the server of GPUs did not start")

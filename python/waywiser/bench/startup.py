@@ -54,7 +54,8 @@ def _once(command: Sequence[str], environment: Mapping[str, str]) -> float:
         text=True, errors="replace",
     )  # fmt: skip
     assert process.stdout is not None
-    said = process.stdout.readline()
+    while (said := process.stdout.readline()) and said.strip() != "joined":  # start-up files may print before
+        pass
     seconds = time.monotonic() - start
     try:
         rest, problems = process.communicate(timeout=_PATIENCE)

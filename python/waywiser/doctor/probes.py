@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from waywiser.answers import answer_in
 from waywiser.doctor.commands import PROBE
 from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
@@ -15,7 +15,7 @@ _LIBRARY = {"cuda": "the CUDA driver", "verbs": "libibverbs", "nvml": "NVML"}
 def probe(root: Root, name: str) -> dict[str, Any]:
     """The answer of one probe. If there is none, raises Unknown with the probe's reason."""
     try:
-        answer = json.loads(root.run(PROBE, name))
+        answer = answer_in(root.run(PROBE, name))
     except ValueError as error:
         raise Unknown(f"the {name} probe gave no answer") from error
     if not isinstance(answer, dict):
@@ -58,7 +58,7 @@ def pcie_bytes(root: Root) -> list[tuple[int, int] | None]:
 def cma_error(root: Root) -> str:
     """Empty if a process may read a sibling's memory, else the name of the error. Raises Unknown."""
     try:
-        answer = json.loads(root.run(PROBE, "cma"))
+        answer = answer_in(root.run(PROBE, "cma"))
         return "" if answer["allowed"] is True else str(answer["error"])
     except (ValueError, KeyError, TypeError) as error:
         raise Unknown("needs a trial of process_vm_readv, which gave no answer") from error
