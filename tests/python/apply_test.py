@@ -217,9 +217,9 @@ def test_open_mpi_without_ucx() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("hse-a", {"UCX_CUDA_IPC_BW": "50000MBs"}),  # 2 of 6 NVLinks to each; both NICs alike
-        ("hse-c", {"UCX_CUDA_IPC_BW": "50000MBs", "UCX_MAX_RNDV_RAILS": "1"}),  # a NIC for each CPU
-        ("hse-e", {"UCX_MAX_RNDV_RAILS": "1"}),  # 12 NVLinks: what UCX assumes is right
+        ("hse-a", {"UCX_CUDA_IPC_BW": "47700MBs"}),  # 2 of 6 NVLinks to each: 50 GB/s; both NICs alike
+        ("hse-c", {"UCX_CUDA_IPC_BW": "47700MBs"}),  # a NIC for each CPU: the far one is no slower
+        ("hse-e", {}),  # 12 NVLinks and two rails: what UCX assumes is right
     ],
 )
 def test_node_types_get_what_their_hardware_demands(name: str, expected: dict[str, str]) -> None:

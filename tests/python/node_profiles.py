@@ -28,6 +28,16 @@ def text_of(machine: str, mixed: bool = False) -> str:
     return stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
 
 
+def gpu_profile_of(cluster: Cluster) -> Profile:
+    """The paths from the first GPU of a cluster's first type to the other nodes only."""
+    request = Request(machine=cluster.machine, cluster=cluster, quick=True)
+    topology = request.topology()
+    options = {**request.options(), "places": ["gpu0"], "processes": [1]}
+    options |= {"operations": list(OPERATIONS), "min_bytes": SIZES[0], "max_bytes": SIZES[-1]}
+    text = stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
+    return read_profile(json.loads(text), cluster.machine)
+
+
 @cache
 def profile_of(machine: str, mixed: bool = False) -> Profile:
     return read_profile(json.loads(text_of(machine, mixed)), machine)

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
-from node_profiles import MIXED, profile_of, text_of
+from node_profiles import FAR, MIXED, STUDIED, gpu_profile_of, profile_of, text_of
+from simulated_settings import NOT_SIMULATED, SIMULATED, Asked
 from verb_runs import Run
 
+import waywiser
 from waywiser import stages
-from waywiser.apply.node_switches import NAMES, between_nodes, name_of
+from waywiser.apply.facts import Machine
+from waywiser.apply.nearest import rdma_nics
+from waywiser.apply.node_switches import NAMES, PURPOSES, between_nodes, name_of
+from waywiser.apply.propose import settings_for
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
 from waywiser.profile import Series
 from waywiser.report.curves import all_curves
 from waywiser.report.node_charts import node_charts
+from waywiser.simulator.cluster import read_cluster
+from waywiser.topology import load_topology
+from waywiser.topology.load import machine_names
 from waywiser.units import format_bytes, format_seconds
 
-pytestmark = pytest.mark.slow
 SIZES = (8, 4 << 10, 8 << 10, 64 << 10, 1 << 20, 64 << 20)
 MEMORIES = [("gpu0", "gpu0"), ("host0", "gpu0"), ("gpu0", "host0"), ("host0", "host0")]
 # Alone: two nodes of the type. In the cluster file: from a node of the first type to one of the second.
@@ -55,6 +64,7 @@ def series_of(told: tuple[Setting, Times], all_series: list[Series]) -> Series:
     raise AssertionError((setting, times, [measured(one) for one in all_series]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "other", "mixed"), NODES)
 @pytest.mark.parametrize(("source", "destination"), MEMORIES)
 def test_a_pair_between_nodes(
@@ -95,6 +105,7 @@ def test_a_pair_between_nodes(
                 assert found[key] == pytest.approx(told[1][size], rel=1e-9), (verb, size, told[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "other", "mixed"), NODES)
 def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: Run, tmp_path: Path) -> None:
     """Each dot's text, and the best setting of each size."""
@@ -115,3 +126,75 @@ def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: 
         for size in (one for one in SIZES if first <= one <= last):
             assert times[switches][size] == pytest.approx(min(times[one][size] for one in NAMES), rel=1e-6)
     assert MIXED.count(other) == 1
+
+
+# ---- settings ----
+
+FIRST = ("hse-a", "hse-e", "remote-t4")
+OTHERS = ("dgx-1v", "dgx-2", "dgx-a100", "hse-c", "lassen", "remote-a10")
+# The second has other numbers of NICs and GPUs than the first.
+MIXED_PAIRS = [("hse-a", "hse-e"), ("hse-e", "dgx-a100"), ("dgx-1v", "remote-t4"), ("lassen", "hse-c")]
+# Decided by the description of the machine, without any simulated profile.
+DESCRIBED = ("UCX_MAX_RNDV_RAILS", "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ")
+
+
+def agree(asked: Asked, machine: Machine, names: Collection[str]) -> dict[str, str]:
+    """Every variable that is set, and every one that is not, is so by the simulator's times."""
+    settings = settings_for(machine, unchecked=True)
+    found = {one.name: one.value for one in settings.settings}
+    assert found.keys() <= SIMULATED.keys() | NOT_SIMULATED.keys()
+    for name in names:
+        SIMULATED[name](asked, found.get(name))
+    return found
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize("machine", [*FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)])
+def test_rails_and_nccl_are_set_as_simulated(machine: str, purpose: str, run: Run) -> None:
+    asked = Asked(run, machine, purpose, ("--machine", machine))
+    found = agree(asked, Machine(load_topology(machine), None, purpose), DESCRIBED)
+    # Published: the peak of hse-e needs both rails; GPUDirect RDMA is off on hse-a, but for latency.
+    assert "UCX_MAX_RNDV_RAILS" not in found or machine not in ("hse-a", "hse-e")
+    assert "NCCL_NET_GDR_LEVEL" not in found or machine != "hse-a" or purpose == "latency"
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [pytest.param(one, marks=pytest.mark.slow if one in (*STUDIED, "dgx-a100") else pytest.mark.long)
+     for one in (*FIRST, *OTHERS)],
+)  # fmt: skip
+def test_all_settings_are_as_simulated(machine: str, run: Run) -> None:
+    gpus = ("gpu0", *FAR.get(machine, ()))
+    profile = profile_of(machine)
+    for purpose in PURPOSES:
+        asked = Asked(run, machine, purpose, ("--machine", machine), gpus)
+        agree(asked, Machine(load_topology(machine), profile, purpose), SIMULATED)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("first", "second"), [*MIXED_PAIRS, *((b, a) for a, b in MIXED_PAIRS)])
+def test_settings_of_two_types_are_as_simulated(first: str, second: str, run: Run, tmp_path: Path) -> None:
+    """One node of each: the paths between the types decide."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(f"nodes: [1 x {first}, 1 x {second}]\n")
+    cluster = read_cluster(file)
+    profile = gpu_profile_of(cluster)
+    for purpose in PURPOSES:
+        asked = Asked(run, first, purpose, ("--cluster", str(file)))
+        machine = Machine(load_topology(first), profile, purpose, cluster)
+        agree(asked, machine, SIMULATED.keys() - {"NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ"})
+
+
+def test_every_type_of_the_package_with_rdma_is_tried() -> None:
+    """recorded-4xh200 has a network without RDMA."""
+    assert {*FIRST, *OTHERS} == {one for one in machine_names() if rdma_nics(Machine(load_topology(one)))}
+
+
+def test_the_table_has_every_variable_that_is_proposed() -> None:
+    folder = Path(waywiser.__file__).parent / "apply"
+    found: set[str] = set()
+    for file in ("ucx", "ucx_network", "ucx_rails", "openmpi", "mpich", "nccl", "nccl_network", "algorithms"):
+        text = (folder / f"{file}.py").read_text()
+        found |= set(re.findall(r'"((?:UCX|NCCL|OMPI_MCA|MPIR_CVAR)_[A-Za-z0-9_]+)"', text))
+    assert found - SIMULATED.keys() - NOT_SIMULATED.keys() == set()
+    assert not SIMULATED.keys() & NOT_SIMULATED.keys() and all(NOT_SIMULATED.values())

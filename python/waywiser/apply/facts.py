@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from waywiser import _core
 from waywiser.other_nodes import device_of, is_elsewhere
 from waywiser.profile import Point, Profile, Series, pair_words
 from waywiser.units import format_rate
+
+if TYPE_CHECKING:
+    from waywiser.simulator.cluster import Cluster
 
 _LARGE = 1 << 20
 
@@ -23,11 +27,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Machine:
-    """A topology, and a profile if there is one; `purpose` of switches that must serve all sizes between nodes."""
+    """A topology, and a profile if there is one; `purpose` of switches that must serve all sizes between nodes.
+
+    `cluster`: the simulated cluster that it is part of; None: two nodes of its type.
+    """
 
     topology: _core.Topology
     profile: Profile | None = None
     purpose: str = "mixed"
+    cluster: Cluster | None = None
 
     @property
     def label(self) -> str:
@@ -36,8 +44,13 @@ class Machine:
             return "no profile: only from the description of the machine, not a measurement"
         return self.profile.warning()
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the simulator may answer for it: its times come from there, or only its description is known."""
+        return self.profile is None or self.profile.simulated
+
     def rate(self, mechanism: str, source: str, destination: str, **parameters: str) -> Evidence | None:
-        """The best large transfer of a mechanism between kinds of memory ("host", "gpu")."""
+        """The best large transfer of a mechanism between memories ("gpu1") or kinds of memory ("host", "gpu")."""
         best: tuple[float, Series, Point] | None = None
         for one in self.profile.series if self.profile else ():
             if one.operation not in ("latency", "streaming") or not _fits(
@@ -79,8 +92,13 @@ def _kind(place: str) -> str:
     return f"other:{device_of(place)}" if is_elsewhere(place) else place
 
 
+def _is(place: str, wanted: str) -> bool:
+    """Whether it is this memory ("gpu1"), or one of this kind ("gpu", "other:gpu")."""
+    return wanted in (_kind(place), _kind(place).rstrip("0123456789"))
+
+
 def _fits(one: Series, mechanism: str, source: str, destination: str, parameters: dict[str, str]) -> bool:
     path = one.path
     own = path.source == path.destination and source == "gpu"
-    kinds = _kind(path.source).startswith(source) and _kind(path.destination).startswith(destination)
+    kinds = _is(path.source, source) and _is(path.destination, destination)
     return path.mechanism == mechanism and kinds and not own and parameters.items() <= dict(path.parameters).items()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from waywiser.apply import nccl_network
 from waywiser.apply.facts import Machine
+from waywiser.apply.nearest import near_nics, rdma_nics
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.apply.ucx import near_nics, rdma_nics
+from waywiser.apply.trials import MARGIN
 from waywiser.units import format_rate
 
 TOPOLOGY_FILE = "nccl-topology.xml"
@@ -26,23 +27,19 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 
 def _peers(machine: Machine) -> Iterator[Setting]:
-    """Allows peer copies across the CPUs if they beat staging; forbids them if data does not arrive intact."""
-    direct, staged = machine.rate("copy_engine", "gpu", "gpu"), machine.rate("host_staged", "gpu", "gpu")
+    """Allows peer copies across the CPUs if they beat staging there; forbids them if data does not arrive intact."""
     broken = [one for one in (machine.profile.rejected if machine.profile else ()) if "intact" in one.reason]
     if any(one.path.source.startswith("gpu") and one.path.destination.startswith("gpu") for one in broken):
         yield Setting("nccl", "NCCL_P2P_DISABLE", "1", "0", broken[0].reason, "NCCL_P2P_DISABLE")
         return
-    relations = {word for row in machine.topology.matrix()[1] for word in row}
-    far = {"SYS", "NODE", "PHB"} & relations
-    between = any(_far_pair(machine, word) for word in far)
-    if direct and staged and between and direct.rate > staged.rate:
+    gpus = machine.topology.ids("gpu")
+    far = [(a, b) for a in gpus for b in gpus if machine.topology.relation(a, b) in ("SYS", "NODE", "PHB")]
+    rates = [(machine.rate("copy_engine", *pair), machine.rate("host_staged", *pair)) for pair in far]
+    both = [(direct, staged) for direct, staged in rates if direct and staged]
+    if both and all(direct.rate > MARGIN * staged.rate for direct, staged in both):
+        direct, staged = min(both, key=lambda one: one[0].rate / one[1].rate)
         why = f"{direct.text}, staged {format_rate(staged.rate)}: NCCL stages such pairs by itself"
         yield Setting("nccl", "NCCL_P2P_LEVEL", "SYS", "", why, "NCCL_P2P_LEVEL", direct.measured)
-
-
-def _far_pair(machine: Machine, word: str) -> bool:
-    gpus = machine.topology.ids("gpu")
-    return any(machine.topology.relation(a, b) == word for a in gpus for b in gpus if a < b)
 
 
 def _nics(machine: Machine) -> Iterator[Setting]:

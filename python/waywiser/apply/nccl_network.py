@@ -1,8 +1,8 @@
-"""Settings of NCCL between nodes: distance limit of GPUDirect RDMA, and whether NICs also read GPU memory.
+"""Settings of NCCL between nodes: up to which distance NICs use GPU memory, and whether they also read it.
 
-NCCL decides once for each connection, not by size, so the purpose decides. Transfers from host memory to a GPU of
-another node show how NICs write GPU memory; transfers from a GPU to host memory there show how they read it. The times
-are those of UCX.
+NCCL decides once for each pair of GPU and NIC, by their distance, not by size. For a simulated machine the times are
+those of collectives on two of its nodes, each by the algorithms that NCCL has; for a measured one those of messages
+between GPUs, one way.
 """
 
 from __future__ import annotations
@@ -10,47 +10,86 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from waywiser.apply.facts import Machine
-from waywiser.apply.node_switches import Single, Switches, between_nodes
+from waywiser.apply.nearest import LEVELS
+from waywiser.apply.node_switches import Road, between_nodes
 from waywiser.apply.setting import LeftOut, Setting
+from waywiser.apply.simulated_times import NotTimed, collective_times
+from waywiser.apply.trials import Trial, compared, judged
 
-# Relations of GPU and NIC, near first. By default NCCL goes as far as PXB.
-_LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
-_ONE_WAY = ("latency", "streaming")
-_ON_AND_OFF: tuple[Switches, Switches] = (("on", "on"), ("off", "on"))  # NCCL does not use GDRCopy here
+LEVEL, READ = "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ"
+COLLECTIVES = {
+    "all_reduce": ("ring", "double_tree"),
+    "all_gather": ("ring",),
+    "reduce_scatter": ("ring",),
+    "broadcast": ("chain",),
+    "all_to_all": ("direct",),
+}
+SIZES = tuple(1 << power for power in range(10, 29, 3))  # 1 KiB to 256 MiB
+_MESSAGES = (64 << 10, 64 << 20)
+_NEAR = LEVELS[: LEVELS.index("PXB") + 1]  # as far as NCCL goes unless told
 
 
 def proposed(machine: Machine, nics: dict[str, list[str]]) -> Iterator[Setting | LeftOut]:
     """`nics`: those nearest to each GPU."""
-    writes = _single(machine, "host", "gpu")
-    reads = _single(machine, "gpu", "host")
     relations = [machine.topology.relation(gpu, nic) for gpu, near in nics.items() for nic in near[:1]]
-    known = [one for one in relations if one in _LEVELS]
-    if writes is None or reads is None or not known:
+    known = [one for one in relations if one in LEVELS]
+    if not known:
         return
-    far = max(known, key=_LEVELS.index)
-    name, by_default = "NCCL_NET_GDR_LEVEL", _LEVELS.index(far) <= _LEVELS.index("PXB")
-    why = f"GPU and NIC are {far} apart, by default NCCL goes as far as PXB; NICs write GPU memory: {_told(writes)}"
-    wanted = writes.switches[0] == "on"
-    if wanted == by_default:
-        yield LeftOut("nccl", name, "", f"the default is right; {why}")
-    else:
-        yield Setting("nccl", name, far if wanted else "LOC", "", why, name, not machine.label)
-    if not wanted:
+    far = max(known, key=LEVELS.index)
+    default = "near" if 0 < sum(one in _NEAR for one in known) < len(known) else "on" if far in _NEAR else "off"
+    try:
+        trials = collective_trials(machine, default) if machine.is_simulated else _messages(machine, default)
+    except NotTimed as error:
+        yield LeftOut("nccl", LEVEL, "", f"the best distance is not known: {error}")
         return
-    name, why = "NCCL_NET_GDR_READ", f"NICs read GPU memory: {_told(reads)}"
-    if reads.switches[0] == "on":
-        yield LeftOut("nccl", name, "1", f"the default where GPUs have NVLinks; {why}")
-    else:
-        yield Setting("nccl", name, "0", "1", why, name, not machine.label)
+    if trials:
+        yield from _chosen(machine, trials, default, far)
 
 
-def _single(machine: Machine, source: str, destination: str) -> Single | None:
-    roads = between_nodes(machine.profile, source, destination, _ONE_WAY)
-    return roads.deciding.single(machine.purpose, _ON_AND_OFF)
+def _chosen(machine: Machine, trials: dict[str, Trial], default: str, far: str) -> Iterator[Setting | LeftOut]:
+    best = judged(trials, default, machine.purpose)
+    names = {"off": "through host memory", "near": "with GPUDirect RDMA up to PXB", "on": f"with it up to {far}"}
+    names |= {"write": f"with NICs that only write GPU memory, up to {far}"}
+    told = compared(trials, {value: names[value] for value in trials})
+    why = f"GPU and NIC are up to {far} apart, by default NCCL goes as far as PXB; {told}"
+    wanted = values_of(best.value, far) if best.value != default else {}
+    why += f"; {best.gain:.2f} times the speed for {machine.purpose}" if wanted else ": the default is right"
+    for name in (LEVEL, READ):
+        usual = "1" if name == READ else ""
+        if name in wanted:
+            yield Setting("nccl", name, wanted[name], usual, why, LEVEL, not machine.label)
+        elif name == LEVEL or best.value in ("on", "near"):
+            yield LeftOut("nccl", name, usual, why if name == LEVEL else "the default where GPUs have NVLinks")
 
 
-def _told(single: Single) -> str:
-    told = "yes" if single.switches[0] == "on" else "no"
-    if single.worst_loss < 1.02:
-        return f"{told}, faster at every size"
-    return f"{told} for {single.purpose}, at worst {single.worst_loss:.1f} times the time ({single.worst.text})"
+def values_of(direct: str, far: str) -> dict[str, str]:
+    """The variables for a setting of the simulator's collectives on a machine with these distances."""
+    level = {LEVEL: "LOC"} if direct == "off" else {LEVEL: far} if far not in _NEAR else {}
+    return level | ({READ: "0"} if direct == "write" else {})
+
+
+def collective_trials(machine: Machine, default: str) -> dict[str, Trial]:
+    """Simulated, by the setting of GPUDirect RDMA. Raises NotTimed."""
+    settings = tuple(dict.fromkeys((default, "on", "write", "off")))
+    trials: dict[str, dict[str, dict[int, float]]] = {one: {} for one in settings}
+    for operation, algorithms in COLLECTIVES.items():
+        for setting, times in collective_times(machine, operation, algorithms, SIZES, settings, True).items():
+            trials[setting][operation] = dict(times)
+    return dict(trials)
+
+
+def _messages(machine: Machine, default: str) -> dict[str, Trial]:
+    """Measured, of the sizes in which NCCL cuts its data; nothing if GPUs of some distances are near, of others not."""
+    roads = between_nodes(machine.profile, operations=("streaming",)).deciding.roads
+    if default == "near" or not roads:
+        return {}
+    return {one: {_name(road): _one_way(road, one) for road in roads} for one in ("on", "off")}
+
+
+def _name(road: Road) -> str:
+    return f"{road.source} to {road.destination}, one way"
+
+
+def _one_way(road: Road, gdr: str) -> dict[int, float]:
+    cases = [case for case in road.cases(("streaming",)) if _MESSAGES[0] <= case.bytes <= _MESSAGES[1]]
+    return {case.bytes: seconds for case in cases if (seconds := road.seconds(case, (gdr, "off")))}

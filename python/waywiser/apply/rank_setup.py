@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from waywiser import _core
 from waywiser.apply.facts import Machine
 from waywiser.apply.hand_out import ACCEPT, hand_out, is_prediction
+from waywiser.apply.nearest import rdma_nics
 from waywiser.apply.setting import SIMULATED, TARGETS, Settings
-from waywiser.apply.ucx import rdma_nics
 from waywiser.doctor.machine import cpus
 from waywiser.doctor.root import Root
 from waywiser.doctor.variables import harmful, overruled

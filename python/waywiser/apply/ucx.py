@@ -1,14 +1,14 @@
-"""Settings of UCX: constants of its cost model that are far from the measurements; NICs and rails."""
+"""Settings of UCX: constants of its cost model that are far from the measurements; transports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from waywiser.apply import ucx_network
+from waywiser.apply import ucx_network, ucx_rails
 from waywiser.apply.facts import Evidence, Machine
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.doctor.ucx import rates, word_for
+from waywiser.doctor.ucx import rate_text, rates, word_for
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _TOLERANCE = 1.25
@@ -41,7 +41,6 @@ _IPC_BY_MODEL = {
     "H200": 400e9,
     "B200": 800e9,
 }
-_ORDER = {"PIX": 0, "PXB": 1, "PHB": 2, "NODE": 3, "SYS": 4}
 
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
@@ -49,7 +48,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
     yield from _constants(machine, known)
     yield from _loopback(machine)
     yield from _without_gpus(machine)
-    yield from _rails(machine)
+    yield from ucx_rails.proposed(machine)
     yield from _one_list([*_copies_instead_of_cma(machine), *ucx_network.proposed(machine, known)])
 
 
@@ -137,16 +136,11 @@ def _texts(default: str) -> dict[str, str]:
 
 def _constant(name: str, default: str, texts: Mapping[str, str], off: Mapping[str, Evidence]) -> Setting:
     """UCX refuses a list that lacks one of its words, so the words that are right keep their default."""
-    values = {**texts, **{word: _told(one.rate) for word, one in off.items()}}
+    values = {**texts, **{word: rate_text(one.rate) for word, one in off.items()}}
     value = ",".join(f"{word}:{text}" if word else text for word, text in values.items())
     why = "; ".join(one.text for one in off.values())
     measured = all(one.measured for one in off.values())
     return Setting("ucx", name, value, default, f"{why}; UCX assumes {default or 'nothing fixed'}", name, measured)
-
-
-def _told(rate: float) -> str:
-    """With three digits: another measurement of the same hardware mostly gives the same value."""
-    return f"{float(f'{rate:.2e}') / 1e6:g}MBs"
 
 
 def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:
@@ -158,27 +152,3 @@ def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:
     size = max(large)
     why = f"{format_bytes(size)}: posix {format_seconds(shared[size].seconds)}, cma {format_seconds(cma[size].seconds)}"
     yield Setting("ucx", "UCX_TLS", "^cma", "all", f"{why}; the same at {len(large)} sizes from 64 KiB", "UCX_TLS")
-
-
-def _rails(machine: Machine) -> Iterator[Setting]:
-    """One rail for each NIC that is equally near to a GPU, unless that is UCX's default of 2."""
-    counts = {len(nics) for nics in near_nics(machine).values()}
-    if len(counts) == 1 and (count := counts.pop()) not in (0, 2):
-        why = f"{count} NIC{'s' if count > 1 else ''} equally near to each GPU; a farther NIC shares the path to it"
-        yield Setting("ucx", "UCX_MAX_RNDV_RAILS", str(count), "2", why, "UCX_MAX_RNDV_RAILS", False)
-
-
-def rdma_nics(machine: Machine) -> list[str]:
-    """The NICs with RDMA: those with the name of an RDMA device, not of an interface."""
-    devices = (machine.topology.device(nic) for nic in machine.topology.ids("nic"))
-    return [device.id for device in devices if device.attributes.get("interface") != device.name]
-
-
-def near_nics(machine: Machine) -> dict[str, list[str]]:
-    """GPU -> ids of its nearest NICs."""
-    topology = machine.topology
-    nics, found = rdma_nics(machine), {}
-    for gpu in topology.ids("gpu"):
-        near = {nic: _ORDER.get(topology.relation(gpu, nic), len(_ORDER)) for nic in nics}
-        found[gpu] = [nic for nic in nics if near[nic] == min(near.values(), default=0)]
-    return found

@@ -9,6 +9,7 @@ from waywiser.apply.facts import Machine
 from waywiser.apply.node_switches import SIZES, TITLES, NodeRoads, between_nodes, limit_for, wins
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.doctor.ucx import rate as rate_in
+from waywiser.doctor.ucx import rate_text
 from waywiser.other_nodes import device_of, is_elsewhere
 from waywiser.profile import Point, Series
 from waywiser.units import format_bytes, format_rate, format_seconds, parse_bytes
@@ -74,7 +75,7 @@ def _with_distance(machine: Machine, known: Mapping[str, str], roads: NodeRoads)
             rates[relation] = max(rate, rates.get(relation, 0.0))
     if not rates:
         return None
-    values = {**words, **{key: f"{rate / 1e6:.0f}MBs" for key, rate in rates.items()}}
+    values = {**words, **{key: rate_text(rate) for key, rate in rates.items()}}
     value = ",".join(f"{key}:{text}" for key, text in values.items())
     told = ", ".join(f"{format_rate(rate)} ({key})" for key, rate in rates.items())
     why = f"{_by_size_text(roads)}; with the rate from GPU to NIC, {told}, UCX switches by itself"
@@ -172,7 +173,7 @@ def _distance(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
         if assumed and off and rate > found.get(relation, (0.0, ""))[0]:
             found[relation] = rate, f"{one.path.label}: {format_rate(rate)}, UCX assumes {format_rate(assumed)}"
     if found:
-        values = {**words, **{key: f"{rate / 1e6:.0f}MBs" for key, (rate, _) in found.items()}}
+        values = {**words, **{key: rate_text(rate) for key, (rate, _) in found.items()}}
         value = ",".join(f"{key}:{text}" for key, text in values.items())
         why = "; ".join(text for _, text in found.values())
         yield Setting("ucx", name, value, default, why, name, _measured(machine))

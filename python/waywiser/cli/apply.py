@@ -152,12 +152,16 @@ def _machines(output: Path, names: str | None, cluster: Path | None, purpose: st
     words = [word.strip() for word in (names or "").split(",") if word.strip()]
     if cluster is None:
         return [replace(_machine(output, word, None), purpose=purpose) for word in words]
-    found = node_results(output, read_cluster(cluster))
+    read = read_cluster(cluster)
+    found = node_results(output, read)
     for word in words:
         if word not in found:
             raise InputError(f"--machine {word}: {cluster} has {', '.join(found)}")
     chosen = {name: results for name, results in found.items() if not words or name in words}
-    return [Machine(load_topology(name), one.needed_profile(), purpose) for name, one in chosen.items()]
+    return [
+        Machine(load_topology(name), one.needed_profile(), purpose, read.beginning_with(name))
+        for name, one in chosen.items()
+    ]
 
 
 def _machine(output: Path, name: str | None, from_: str | None) -> Machine:

@@ -12,7 +12,8 @@ _SETTING = re.compile(r"(UCX_[A-Z0-9_]{1,80})=(.{0,400})")
 _RATE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([KMGT]?)B(?:ps|/s|s)", re.IGNORECASE)
 # GDRCopy's rates since UCX 1.18: a process alone reads at the one, all processes together write at the other.
 _RENAMED = {"get": "get_dedicated", "put": "put_shared"}
-_STEPS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+# UCX counts in steps of 1024 (ucs_string_quantity_prefix_value).
+_STEPS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 
 
 def version(root: Root) -> tuple[int, int, int]:
@@ -46,6 +47,12 @@ def rate(text: str) -> float | None:
     """ "11145.00MBps" -> bytes per second; None for "auto" and lists."""
     found = _RATE.fullmatch(text.strip())
     return float(found[1]) * _STEPS[found[2].upper()] if found else None
+
+
+def rate_text(rate: float) -> str:
+    """As UCX reads it, with three digits: another measurement of the same hardware mostly gives the same text."""
+    mebibytes = rate / _STEPS["M"]
+    return f"{float(f'{mebibytes:.2e}'):g}MBs"
 
 
 def rates(text: str) -> dict[str, float]:
