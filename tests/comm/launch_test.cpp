@@ -9,16 +9,16 @@
 namespace waywiser {
 namespace {
 
-using Settings = std::map<std::string, std::string, std::less<>>;
+using GivenVariables = std::map<std::string, std::string, std::less<>>;
 
-Launch read(const Settings& variables) {
+Launch read(const GivenVariables& variables) {
   return read_launch([&](std::string_view name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
   });
 }
 
-std::string refusal(const Settings& variables) {
+std::string refusal(const GivenVariables& variables) {
   try {
     read(variables);
   } catch (const Error& error) {
@@ -37,7 +37,7 @@ TEST(Launch, AloneWithoutALauncher) {
 }
 
 TEST(Launch, EachLauncherHasItsVariables) {
-  const std::pair<std::string, Settings> launchers[] = {
+  const std::pair<std::string, GivenVariables> launchers[] = {
       {"waywiser run", {{"WAYWISER_RANK", "2"}, {"WAYWISER_SIZE", "4"}, {"WAYWISER_JOB", "7"}}},
       {"Open MPI", {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}},
       {"PMI", {{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}}},
@@ -70,7 +70,7 @@ TEST(Launch, OneLauncherInsideAnother) {
 }
 
 TEST(Launch, SeveralMachinesNeedARootAndASecret) {
-  Settings variables{
+  GivenVariables variables{
       {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_NODES", "2"}};
   EXPECT_NE(refusal(variables).find("WAYWISER_ROOT"), std::string::npos);
   variables["WAYWISER_ROOT"] = "node1:4711";
@@ -82,7 +82,7 @@ TEST(Launch, SeveralMachinesNeedARootAndASecret) {
 }
 
 TEST(Launch, PmiUnderSlurmAsksSlurmForTheMachines) {
-  Settings variables{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}};
+  GivenVariables variables{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}};
   EXPECT_NE(refusal(variables).find("WAYWISER_ROOT"), std::string::npos);
   variables["MPI_LOCALNRANKS"] = "4";
   EXPECT_FALSE(read(variables).root);
@@ -99,7 +99,8 @@ TEST(Launch, TorchrunNamesTheRootItself) {
 }
 
 TEST(Launch, TorchsVariablesWithoutTorchrunNameTheRootToo) {
-  Settings variables{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "train-master-0"}, {"MASTER_PORT", "23456"}};
+  GivenVariables variables{
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "train-master-0"}, {"MASTER_PORT", "23456"}};
   EXPECT_NE(refusal(variables).find("WAYWISER_SECRET"), std::string::npos);
   variables["WAYWISER_SECRET"] = secret;
   EXPECT_EQ(text(*read(variables).root), "train-master-0:23457");
