@@ -14,7 +14,8 @@ from waywiser.torch_backend.work import (
     Tensor,
     Work,
     elements,
-    in_memory_order,
+    give_back,
+    in_order,
     joined,
     only,
     operation,
@@ -53,28 +54,34 @@ class Calls:
         return self._done([], lambda: self.group.barrier())
 
     def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
-        data = in_memory_order(only(tensors, "broadcast"))
-        return self._begun("broadcast", data, data, opts.rootRank)
+        tensor = only(tensors, "broadcast")
+        data = in_order(tensor)
+        return self._begun("broadcast", tensor, data, data, opts.rootRank)
 
     def allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
-        data = in_memory_order(only(tensors, "all_reduce"))
-        return self._begun("all_reduce", data, data, data, operation(opts.reduceOp, data))
+        tensor = only(tensors, "all_reduce")
+        data = in_order(tensor)
+        return self._begun("all_reduce", tensor, data, data, data, operation(opts.reduceOp, data))
 
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any) -> Work:
         refuse_overlap("all_reduce", tensors)
         return self._together([self.allreduce([each], opts) for each in tensors])
 
     def reduce(self, tensors: list[Tensor], opts: Any) -> Work:
-        data = in_memory_order(only(tensors, "reduce"))
-        out = data if self.group.rank == opts.rootRank else None
+        tensor = only(tensors, "reduce")
+        data = in_order(tensor)
+        is_root = self.group.rank == opts.rootRank
         op = operation(opts.reduceOp, data)
-        return self._begun("reduce", data, data, out, op, opts.rootRank)
+        filled = tensor if is_root else data
+        return self._begun("reduce", filled, data, data, data if is_root else None, op, opts.rootRank)
 
     def all_gather_single(self, output: Tensor, data: Tensor, opts: Any = None) -> Work:
-        return self._begun("all_gather", output, plain(data), plain(output))
+        output = plain(output)
+        out = in_order(output)
+        return self._begun("all_gather", output, out, in_order(plain(data)), out)
 
     def allgather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None) -> Work:
-        data, targets = only(tensors, "all_gather").contiguous(), outputs[0]
+        data, targets = in_order(only(tensors, "all_gather")), outputs[0]
         refuse_overlap("all_gather", targets)
 
         def gather() -> None:
@@ -90,7 +97,7 @@ class Calls:
         return self._together([self.all_gather_single(*each) for each in zip(outputs, tensors, strict=True)])
 
     def gather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any) -> Work:
-        data = only(tensors, "gather").contiguous()
+        data = in_order(only(tensors, "gather"))
         targets = outputs[0] if outputs else []
         refuse_overlap("gather", targets)
 
@@ -106,13 +113,17 @@ class Calls:
 
         def scatter() -> None:
             blocks = joined(inputs[0]) if self.group.rank == opts.rootRank else None
-            self.group.scatter(blocks, output, opts.rootRank)
+            out = in_order(output)
+            self.group.scatter(blocks, out, opts.rootRank)
+            give_back(output, out)
 
         return self._done([output], scatter)
 
     def reduce_scatter_single(self, output: Tensor, data: Tensor, opts: Any) -> Work:
         op = operation(opts.reduceOp, data)
-        return self._begun("reduce_scatter", output, plain(data), plain(output), op)
+        output = plain(output)
+        out = in_order(output)
+        return self._begun("reduce_scatter", output, out, in_order(plain(data)), out, op)
 
     def reduce_scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
         """Blocks of several sizes are reduced one after another, each to its rank."""
@@ -122,9 +133,11 @@ class Calls:
 
         def reduce() -> None:
             op: Any = operation(opts.reduceOp, output)
+            out = in_order(output)
             copies = joined(blocks).split([block.numel() for block in blocks])  # the output may share their memory
             for root, block in enumerate(copies):
-                self.group.reduce(block, output if root == self.group.rank else None, op, root)
+                self.group.reduce(block, out if root == self.group.rank else None, op, root)
+            give_back(output, out)
 
         return self._done([output], reduce)
 
@@ -138,10 +151,17 @@ class Calls:
         self, output: Tensor, data: Tensor, take: Sequence[int], give: Sequence[int], opts: Any = None
     ) -> Work:  # fmt: skip
         """Counts are rows of the first dimension."""
+        output, data = plain(output), in_order(plain(data))
+        out = in_order(output)
         if not take and not give:
-            return self._begun("all_to_all", output, plain(data), plain(output))
+            return self._begun("all_to_all", output, out, data, out)
         gives, takes = elements(data, give, self.group.size), elements(output, take, self.group.size)
-        return self._done([output], lambda: self.group.all_to_all_v(plain(data), gives, plain(output), takes))
+
+        def exchange() -> None:
+            self.group.all_to_all_v(data, gives, out, takes)
+            give_back(output, out)
+
+        return self._done([output], exchange)
 
     def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> Work:
         refuse_overlap("all_to_all", outputs)
@@ -155,30 +175,37 @@ class Calls:
         return self._done(outputs, exchange)
 
     def send(self, tensors: list[Tensor], to: int, tag: int) -> Work:
-        data = only(tensors, "send").contiguous()
+        data = in_order(only(tensors, "send"))
         with self._lock:
             return Work([self.group.start_send(data, to, tag)], [], self._lock)
 
     def recv(self, tensors: list[Tensor], source: int, tag: int) -> Work:
-        data = only(tensors, "recv")
+        tensor = only(tensors, "recv")
+        data = in_order(tensor)
         with self._lock:
-            return Work([self.group.start_recv(data, source, tag)], [data], self._lock)
+            received = self.group.start_recv(data, source, tag)
+            return Work([received], [tensor], self._lock, [lambda: give_back(tensor, data)])
 
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> Work:
         # A group could, but PyTorch asks a work of C++ for the source.
         raise NotImplementedError("waywiser needs a source rank: recv(..., src=RANK)")
 
-    def _begun(self, name: str, result: Tensor, *arguments: Any) -> Work:
-        """A collective of the group: on a GPU it is enqueued, on the host it goes on in the background."""
+    def _begun(self, name: str, result: Tensor, filled: Tensor, *arguments: Any) -> Work:
+        """A collective of the group: on a GPU it is enqueued, on the host it goes on in the background. `filled`: the
+        argument that it fills, which is `result` or has its values in C order.
+        """
         with self._lock:
             if result.is_cuda:
                 getattr(self.group, name)(*arguments)
+                give_back(result, filled)
                 return Work([], [result], self._lock)
-            return Work([getattr(self.group, f"start_{name}")(*arguments)], [result], self._lock)
+            future = getattr(self.group, f"start_{name}")(*arguments)
+            return Work([future], [result], self._lock, [lambda: give_back(result, filled)])
 
     def _together(self, works: list[Work]) -> Work:
         futures = [future for work in works for future in work._futures]
-        return Work(futures, [tensor for work in works for tensor in work._result], self._lock)
+        then = [each for work in works for each in work._then]
+        return Work(futures, [tensor for work in works for tensor in work._result], self._lock, then)
 
     def _done(self, result: list[Tensor], call: Callable[[], object]) -> Work:
         with self._lock:

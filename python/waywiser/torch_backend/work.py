@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -26,11 +26,18 @@ _OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
 
 
 class Work(dist._Work):  # type: ignore[misc]
-    """An operation that has begun: futures of the host, or what is enqueued in the current stream of a GPU."""
+    """An operation that has begun: futures of the host, or what is enqueued in the current stream of a GPU.
 
-    def __init__(self, futures: Sequence[Future[Any]], result: list[Tensor], lock: threading.RLock) -> None:
+    `then`: what is left to do when the futures are complete.
+    """
+
+    def __init__(
+        self, futures: Sequence[Future[Any]], result: list[Tensor], lock: threading.RLock,
+        then: Sequence[Callable[[], object]] = (),
+    ) -> None:  # fmt: skip
         super().__init__()
         self._futures = list(futures)
+        self._then = list(then)
         self._result = result
         self._lock = lock
         self._device = next((each.device for each in result if each.is_cuda), None)
@@ -39,6 +46,8 @@ class Work(dist._Work):  # type: ignore[misc]
     def is_completed(self) -> bool:
         with self._lock:
             self._futures = [each for each in self._futures if not each.done()]
+            if not self._futures:
+                self._finish()
             return not self._futures and (self._enqueued is None or self._enqueued.query())
 
     def is_success(self) -> bool:
@@ -50,9 +59,14 @@ class Work(dist._Work):  # type: ignore[misc]
             while self._futures:
                 self._futures[0].wait()
                 del self._futures[0]
+            self._finish()
         if self._enqueued is not None:
             torch.cuda.current_stream(self._device).wait_event(self._enqueued)
         return True
+
+    def _finish(self) -> None:
+        while self._then:
+            self._then.pop(0)()
 
     def synchronize(self) -> None:
         self.wait()
@@ -76,13 +90,25 @@ def plain(tensor: Tensor) -> Tensor:
     return tensor.detach()
 
 
-def in_memory_order(tensor: Tensor) -> Tensor:
-    """The same memory as one dimension, if it is dense in the order of channels_last, which all ranks must have."""
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    order = formats.get(tensor.dim())
-    if tensor.is_contiguous() or order is None or not tensor.is_contiguous(memory_format=order):
+def in_order(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy in C order if it has another one (channels_last, transposed, with gaps, expanded) or is the
+    conjugate or negative of its memory: ranks may keep the same values in different orders.
+    """
+    if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
         return tensor
-    return tensor.as_strided((tensor.numel(),), (1,))
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
+def give_back(target: Tensor, ordered: Tensor) -> None:
+    """Copies what in_order() has made of a tensor, and a call has filled, to the tensor."""
+    if ordered is target:
+        return
+    extent = 0
+    for stride, size in sorted(zip(target.stride(), target.shape, strict=True)):
+        if size > 1 and stride <= extent and target.numel():
+            raise ValueError(f"a result of shape {tuple(target.shape)} and strides {target.stride()}: elements overlap")
+        extent += stride * (size - 1)
+    target.copy_(ordered)
 
 
 def only(tensors: list[Tensor], what: str) -> Tensor:
