@@ -64,6 +64,9 @@ struct RightSide {
   }
 };
 
+// 0 for 0 / 0: a system that is solved exactly stays so.
+inline double ratio(double a, double b) { return a == 0 ? 0 : a / b; }
+
 // One rank's part of the equation and of the method's vectors. The whole method in its usual form: this is what a
 // program on the library looks like.
 class ConjugateGradient {
@@ -108,12 +111,12 @@ class ConjugateGradient {
         const std::int64_t i = cells.row(row) + k;
         q[i] = laplace(p, i, cells.width(), cells.plane());
       });
-      const double alpha = rr_ / dot(p, q);  // the ghosts of q are zero, so that those of p do not count
+      const double alpha = ratio(rr_, dot(p, q));  // the ghosts of q are zero, so that those of p do not count
       processor_.for_each(cells.with_ghosts(), [=] APPS_CALLABLE(std::int64_t i) {
         x[i] += alpha * p[i];
         r[i] -= alpha * q[i];
       });
-      const double rr = dot(r, r), beta = rr / rr_;
+      const double rr = dot(r, r), beta = ratio(rr, rr_);
       processor_.for_each(cells.with_ghosts(), [=] APPS_CALLABLE(std::int64_t i) { p[i] = r[i] + beta * p[i]; });
       rr_ = rr;
     }

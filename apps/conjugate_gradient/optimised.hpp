@@ -85,7 +85,7 @@ class OptimisedGradient : public ConjugateGradient {
     if (is_fused_) begin_fused();
     const TwoSums sums = left_side();
     beta_ = 0;
-    alpha_ = sums.first / sums.second;
+    alpha_ = ratio(sums.first, sums.second);
   }
   void steps(std::int64_t count) {
     const Cells cells = cells_;
@@ -97,8 +97,8 @@ class OptimisedGradient : public ConjugateGradient {
         processor_.for_each(cells.rows(), cells.nx,
                             [=] APPS_CALLABLE(std::int64_t row, std::int64_t k) { update(cells.row(row) + k); });
       const TwoSums sums = left_side();
-      beta_ = sums.first / rr_;
-      alpha_ = sums.first / (sums.second - beta_ * sums.first / alpha_);
+      beta_ = ratio(sums.first, rr_);
+      alpha_ = ratio(sums.first, sums.second - beta_ * sums.first / alpha_);
       rr_ = sums.first;
     }
     processor_.wait();

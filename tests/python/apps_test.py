@@ -82,6 +82,14 @@ def test_steps_in_one_kernel_are_compared_with_the_others(name: str) -> None:
         assert ways(each["rows"]) == [*others, *fused]
 
 
+@pytest.mark.parametrize("size", ["1", "2"])
+def test_conjugate_gradients_stay_at_an_exact_solution(size: str) -> None:
+    """What is left is 0 after some steps, and the next ones would divide by it."""
+    options = ["--size", size, "--rounds", "1", "--steps", "500", "--format", "json", "--way", "packed"]
+    found = answers(["-n", "1", BUILT / "conjugate_gradient", *options])
+    assert len(found) == 2 and all(each["error"] < 1e-14 for each in found)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_program_notices_ghosts_that_were_not_filled(name: str) -> None:
     code, lines, errors = finish(start("run", "-n", "2", BUILT / name, *CASES[name], *QUICK, "--way", "none"))
