@@ -146,7 +146,7 @@ TEST(Cores, RanksAreCrowdedWhereTheyWantTheSameCores) {
     std::vector<Introduction> ranks;
     for (const std::string& each : cores) {
       Introduction one;
-      one.machine_id = each == "elsewhere" ? "other" : "this";
+      one.system = each == "elsewhere" ? "other" : "this";
       one.cores = each == "elsewhere" ? "0" : each;
       ranks.push_back(one);
     }

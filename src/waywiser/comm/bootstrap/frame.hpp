@@ -10,23 +10,25 @@ namespace waywiser {
 // Messages between a rank and the root: at start-up, and later to report failures. Over TCP all frames after the
 // welcome are sealed. On a Unix socket the join follows the hello directly.
 enum class FrameKind : std::uint8_t {
-  hello = 1,  // the first: protocol version, rank, a random number
-  challenge,  // the root's random number
-  proof,      // both hashed with the secret, by the member
-  welcome,    // and by the root; on a Unix socket empty: the join has arrived
-  join,       // an Introduction
-  table,      // the introductions of all ranks
-  refused,    // the reason; nothing follows
-  waiting,    // a rank waits unusually long: its CallRecord
-  failed,     // the group has failed: why
-  leave,      // a rank has finished
-  finished,   // all ranks have
-  ending,     // how a rank's process ends; empty: it no longer needs the others, if it ends well
-  later,      // too many connections: try again later
-  halted,     // a rank no longer touches other ranks' memory; from the root: which rank
-  ask_halted  // ask to be told when that rank has halted
+  hello = 1,   // the first: protocol version, rank, a random number
+  challenge,   // the root's random number
+  proof,       // both hashed with the secret, by the member
+  welcome,     // and by the root; on a Unix socket empty: the join has arrived
+  join,        // an Introduction
+  table,       // the introductions of all ranks
+  refused,     // the reason; nothing follows
+  waiting,     // a rank waits unusually long: its CallRecord
+  failed,      // the group has failed: why
+  leave,       // a rank has finished
+  finished,    // all ranks have
+  ending,      // how a rank's process ends; empty: it no longer needs the others, if it ends well
+  later,       // too many connections: try again later
+  halted,      // a rank no longer touches other ranks' memory; from the root: which rank
+  ask_halted,  // ask to be told when that rank has halted
+  share,       // something of a rank for all others, while the group forms
+  shared       // of all ranks
 };
-inline constexpr std::uint8_t last_frame_kind = 15;
+inline constexpr std::uint8_t last_frame_kind = 17;
 
 struct Frame {
   FrameKind kind = FrameKind::hello;

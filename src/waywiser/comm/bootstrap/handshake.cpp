@@ -43,6 +43,8 @@ std::uint64_t tag_key(const Secret& secret, const Nonce& word) {
   return WireReader(digest, handshake_name).number<std::uint64_t>();
 }
 
+std::uint64_t tag_key(const Nonce& word) { return WireReader(word, handshake_name).number<std::uint64_t>(); }
+
 std::vector<std::byte> hello_bytes(const Hello& hello) {
   WireWriter writer;
   writer.number(hello.version);

@@ -9,7 +9,7 @@
 
 namespace waywiser {
 
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 // For a frame from a peer that has not proved anything yet.
 inline constexpr std::size_t largest_stranger_frame = 128;
 
@@ -36,6 +36,8 @@ struct Handshake {
 
 // Known only to the ranks of one meeting, since `word` is fresh.
 std::uint64_t tag_key(const Secret& secret, const Nonce& word);
+// Of ranks whose table no other user could read.
+std::uint64_t tag_key(const Nonce& word);
 
 struct Hello {
   std::uint32_t version = protocol_version;

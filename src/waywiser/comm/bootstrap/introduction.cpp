@@ -33,6 +33,31 @@ std::string release_of(const std::string& version) {
 
 }  // namespace
 
+void write_offers(WireWriter& writer, const Introduction& introduction) {
+  writer.block(introduction.address);
+  writer.text(introduction.mailbox);
+  writer.text(introduction.node);
+  writer.number(static_cast<std::uint32_t>(introduction.rails.size()));
+  for (const RailOffer& rail : introduction.rails) {
+    writer.text(rail.name);
+    writer.block(rail.address);
+  }
+}
+
+void read_offers(WireReader& reader, Introduction& introduction) {
+  introduction.address = read_address(reader);
+  introduction.mailbox = reader.text(longest_text);
+  introduction.node = reader.text(longest_text);
+  const auto rails = reader.number<std::uint32_t>();
+  if (rails > most_rails) reader.refuse(std::to_string(rails) + " rails");
+  introduction.rails.clear();
+  for (std::uint32_t i = 0; i < rails; ++i) {
+    RailOffer& rail = introduction.rails.emplace_back();
+    rail.name = reader.text(longest_text);
+    rail.address = read_address(reader);
+  }
+}
+
 void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(introduction.rank);
   writer.number(introduction.size);
@@ -42,17 +67,12 @@ void write(WireWriter& writer, const Introduction& introduction) {
   writer.text(introduction.machine_id);
   writer.text(introduction.host);
   writer.number(introduction.process);
-  writer.block(introduction.address);
   writer.number(static_cast<std::uint8_t>(introduction.gpus));
   writer.text(introduction.cores);
-  writer.text(introduction.mailbox);
   writer.text(introduction.encrypted);
-  writer.text(introduction.node);
-  writer.number(static_cast<std::uint32_t>(introduction.rails.size()));
-  for (const RailOffer& rail : introduction.rails) {
-    writer.text(rail.name);
-    writer.block(rail.address);
-  }
+  writer.text(introduction.reach);
+  writer.text(introduction.system);
+  write_offers(writer, introduction);
 }
 
 Introduction read_introduction(WireReader& reader) {
@@ -65,19 +85,12 @@ Introduction read_introduction(WireReader& reader) {
   introduction.machine_id = reader.text(longest_text);
   introduction.host = reader.text(longest_text);
   introduction.process = reader.number<std::uint64_t>();
-  introduction.address = read_address(reader);
   introduction.gpus = reader.number<std::uint8_t>() != 0;
   introduction.cores = reader.text(longest_cores);
-  introduction.mailbox = reader.text(longest_text);
   introduction.encrypted = reader.text(longest_text);
-  introduction.node = reader.text(longest_text);
-  const auto rails = reader.number<std::uint32_t>();
-  if (rails > most_rails) reader.refuse(std::to_string(rails) + " rails");
-  for (std::uint32_t i = 0; i < rails; ++i) {
-    RailOffer& rail = introduction.rails.emplace_back();
-    rail.name = reader.text(longest_text);
-    rail.address = read_address(reader);
-  }
+  introduction.reach = reader.text(longest_text);
+  introduction.system = reader.text(longest_text);
+  read_offers(reader, introduction);
   return introduction;
 }
 
@@ -95,11 +108,15 @@ std::string difference(const Introduction& root, const Introduction& other) {
   return {};
 }
 
-std::string machine_id() {
+std::string system_id() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return boot + " " + link_target("/proc/self/ns/ipc") + " " + link_target("/proc/self/ns/net");
+  return boot;
 }
+
+std::string namespace_id(const std::string& kind) { return link_target(("/proc/self/ns/" + kind).c_str()); }
+
+std::string machine_id() { return system_id() + " " + namespace_id("ipc") + " " + namespace_id("net"); }
 
 std::string host_name() {
   std::array<char, 256> name{};

@@ -19,7 +19,7 @@ struct Introduction {
   std::uint32_t size = 1;
   std::string version;     // of the program's Waywiser
   std::string plan;        // fingerprint of its plan; empty: none
-  std::string machine_id;  // equal if two ranks share memory
+  std::string machine_id;  // equal if two ranks share memory: the members of a group have tried it
   std::string host;        // name of the machine, for people
   std::uint64_t process = 0;
   std::vector<std::byte> address;     // of its UCX worker
@@ -30,16 +30,25 @@ struct Introduction {
   std::vector<RailOffer> rails = {};  // for the plan's paths between machines
   std::string node = {};              // fingerprint of the machine; empty: the plan does not distinguish nodes
   std::string encrypted = {};         // where it accepts encrypted messages of other machines; empty: UCX carries them
+  std::string reach = {};             // ReachTrial::offer(); empty: none
+  std::string system = {};            // equal for ranks of one running kernel, whether they share memory or not
 };
 
 void write(WireWriter& writer, const Introduction& introduction);
 Introduction read_introduction(WireReader& reader);  // throws invalid_input
+// The parts that a rank knows once it has opened UCX: address, rails, mailbox, node.
+void write_offers(WireWriter& writer, const Introduction& introduction);
+void read_offers(WireReader& reader, Introduction& introduction);  // throws invalid_input
 
 // Why a rank does not fit a group whose root is `root`; empty: it fits.
 std::string difference(const Introduction& root, const Introduction& other);
 
-// Identifies this machine: its boot, and the namespaces that separate containers.
+// Identifies this machine: its boot, and the namespaces that separate containers on a network.
 std::string machine_id();
+// Its boot alone.
+std::string system_id();
+// The namespace of this process: "net", "ipc".
+std::string namespace_id(const std::string& kind);
 std::string host_name();
 
 }  // namespace waywiser

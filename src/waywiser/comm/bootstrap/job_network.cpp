@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "waywiser/base/environment.hpp"
+#include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/root_network.hpp"
 #include "waywiser/comm/network/network_choice.hpp"
 
@@ -46,11 +47,91 @@ bool is_local(const std::string& transports) {
   });
 }
 
-JobNetwork within(const std::optional<std::string>& transports) {
-  if (!transports) return {true, {{"TLS", local_transports({})}}, {}};
-  if (transports->starts_with('^')) return {true, {{"TLS", local_transports(*transports)}}, {}};
-  if (is_local(*transports)) return {};
-  return {true, {}, "UCX_TLS=" + *transports + " lets UCX listen on networks, which this job does not need"};
+// Transports of UCX that do not work between all ranks of this machine.
+std::vector<std::string> not_working(const LocalWays& ways) {
+  std::vector<std::string> names;
+  if (!ways.why_no_shm.empty()) names.emplace_back("posix");
+  if (!ways.copies) names.insert(names.end(), {"cma", "xpmem"});
+  return names;
+}
+
+// A list of transports or of groups, "^..." too, without these.
+std::string without(const std::string& list, const std::vector<std::string>& names) {
+  if (names.empty()) return list;
+  if (list.starts_with('^')) return list + "," + joined(names);
+  if (list == "all") return "^" + joined(names);
+  std::vector<std::string> kept;
+  for (const std::string& part : parts_of(list)) {
+    if (std::ranges::none_of(names, [&](const std::string& name) { return covers(part, name); })) {
+      kept.push_back(part);
+      continue;
+    }
+    for (const std::string_view local : local_names)
+      if (covers(part, local) && std::ranges::find(names, local) == names.end()) kept.emplace_back(local);
+  }
+  return joined(kept);
+}
+
+bool uses_posix(const std::optional<std::string>& transports) {
+  if (!transports || *transports == "all") return true;
+  const bool named = std::ranges::any_of(parts_of(transports->starts_with('^') ? transports->substr(1) : *transports),
+                                         [](const std::string& part) { return covers(part, "posix"); });
+  return named != transports->starts_with('^');
+}
+
+// Why TCP must carry messages within the machine; empty: shared memory does.
+std::string why_by_tcp(const std::optional<std::string>& transports, const LocalWays& ways) {
+  if (!ways.why_split.empty()) return ways.why_split;
+  return uses_posix(transports) ? ways.why_no_shm : "";
+}
+
+JobNetwork by_loopback(const std::string& local, const std::string& why, const LocalWays& ways) {
+  if (!ways.why_no_loopback.empty())
+    throw Error(ErrorKind::unavailable,
+                why + ", and TCP cannot carry their messages: " + ways.why_no_loopback +
+                    "; one PID, user, IPC and network namespace for all ranks helps (docker run --pid=host --ipc=host "
+                    "--network=host), "
+                    "or WAYWISER_ROOT=HOST:PORT at an address that all of them reach");
+  return {true,
+          {{"TLS", local + ",tcp"}, {"NET_DEVICES", "lo"}},
+          why + ": TCP over loopback carries messages",
+          false,
+          false,
+          true};
+}
+
+JobNetwork within(const Launch& launch, const std::optional<std::string>& transports, const LocalWays& ways) {
+  const std::string why = why_by_tcp(transports, ways);
+  const bool listed = transports && !transports->starts_with('^');
+  if (listed && is_local(*transports)) {
+    if (!why.empty())
+      throw Error(ErrorKind::unavailable,
+                  why + ", and UCX_TLS=" + *transports + " leaves out TCP, which carries messages then");
+    return {};
+  }
+  if (listed) {
+    JobNetwork network{
+        true, {}, "UCX_TLS=" + *transports + " lets UCX listen on networks, which this job does not need"};
+    if (!not_working(ways).empty()) network.settings = {{"TLS", without(*transports, not_working(ways))}};
+    if (!why.empty()) network.note = why + ": UCX_TLS=" + *transports + " says what carries messages";
+    return network;
+  }
+  if (launch.size == 1) return {true, {{"TLS", "self"}}, {}};
+  const std::string local = without(local_transports(transports.value_or("")), not_working(ways));
+  return why.empty() ? JobNetwork{true, {{"TLS", local}}, {}} : by_loopback(local, why, ways);
+}
+
+// The network of ranks on several machines, without what does not work within this one.
+JobNetwork between(JobNetwork network, const std::optional<std::string>& transports, const LocalWays& ways) {
+  const std::vector<std::string> names = not_working(ways);
+  const std::string why = why_by_tcp(transports, ways);
+  const auto chosen = std::ranges::find(network.settings, "TLS", [](const auto& each) { return each.first; });
+  if (chosen != network.settings.end())
+    chosen->second = without(chosen->second, names);
+  else if (transports && !names.empty())
+    network.settings.emplace_back("TLS", without(*transports, names));
+  if (!why.empty()) network.note += (network.note.empty() ? "" : "; ") + why + ": the network carries messages";
+  return network;
 }
 
 // Only the user or the plan knows which machines RDMA devices on other networks connect.
@@ -65,6 +146,16 @@ JobNetwork at_root(const Launch& launch, bool transports_by_user) {
   if (!left_out.empty())
     network.note = joined(left_out) + ": not on the network of WAYWISER_ROOT (" + interface +
                    ") and not used; UCX_NET_DEVICES or a plan can name them";
+  return network;
+}
+
+JobNetwork open_network(const Launch& launch, const Plan* plan, const std::optional<std::string>& transports,
+                        const std::optional<std::string>& devices) {
+  if (plan != nullptr && !transports && !devices)
+    if (auto settings = network_choice(*plan); !settings.empty()) return {false, std::move(settings), {}, true};
+  JobNetwork network = devices ? JobNetwork{false} : at_root(launch, transports.has_value());
+  if (!transports) network.settings.emplace_back("TLS", "^sysv,cuda");
+  network.open = true;
   return network;
 }
 
@@ -83,16 +174,23 @@ std::string local_transports(std::string_view excluded) {
   return joined(names);
 }
 
-JobNetwork job_network(const Launch& launch, const Plan* plan, bool encrypted) {
+JobNetwork job_network(const Launch& launch, const Plan* plan, bool encrypted, const LocalWays& ways) {
   const auto transports = set_by_user("TLS"), devices = set_by_user("NET_DEVICES");
-  if (is_within_a_machine(launch)) return within(transports);
-  const bool leaves_out = transports && transports->starts_with('^');
-  if (encrypted) return {false, {{"TLS", local_transports(leaves_out ? *transports : "")}}, {}, false, true};
-  if (plan != nullptr && !transports && !devices)
-    if (auto settings = network_choice(*plan); !settings.empty()) return {false, std::move(settings), {}, true};
-  JobNetwork network = devices ? JobNetwork{false} : at_root(launch, transports.has_value());
-  if (!transports) network.settings.emplace_back("TLS", "^sysv,cuda");
-  network.open = true;
+  JobNetwork network;
+  if (is_within_a_machine(launch)) {
+    network = within(launch, transports, ways);
+  } else if (encrypted) {
+    // TLS carries what goes to other machines, and to ranks that are reached like those.
+    const bool leaves_out = transports && transports->starts_with('^');
+    const std::string local = without(local_transports(leaves_out ? *transports : ""), not_working(ways));
+    network = {false, {{"TLS", local}}, {}};
+    if (uses_posix(transports) && !ways.why_no_shm.empty()) network = by_loopback(local, ways.why_no_shm, ways);
+    network.within_a_machine = false;
+    network.encrypted = true;
+  } else {
+    network = between(open_network(launch, plan, transports, devices), transports, ways);
+  }
+  network.shm = launch.size > 1 && uses_posix(transports) && ways.why_no_shm.empty();
   return network;
 }
 

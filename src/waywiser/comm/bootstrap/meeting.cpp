@@ -11,6 +11,7 @@
 #include "waywiser/base/launchers.hpp"
 #include "waywiser/base/version.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/meeting_socket.hpp"
 #include "waywiser/comm/bootstrap/reception.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
@@ -80,7 +81,7 @@ void read_table(const Frame& frame, const Launch& launch, Muster& muster) {
   Nonce word{};
   std::ranges::copy(reader.raw(word.size()), word.begin());
   reader.end();
-  if (launch.root) muster.tag_key = tag_key(launch.secret, word);
+  muster.tag_key = launch.root ? tag_key(launch.secret, word) : tag_key(word);
 }
 
 Muster take_table(std::unique_ptr<Connection> line, const Launch& launch, Deadline deadline) {
@@ -193,7 +194,9 @@ Introduction introduce(const Launch& launch) {
   mine.rank = static_cast<std::uint32_t>(launch.rank);
   mine.size = static_cast<std::uint32_t>(launch.size);
   mine.version = version();
-  mine.machine_id = launch.machine.empty() ? machine_id() : launch.machine;
+  mine.system = system_id();
+  mine.machine_id = launch.machine;
+  if (launch.machine.empty()) mine.machine_id = is_within_a_machine(launch) ? mine.system : machine_id();
   mine.host = host_name();
   mine.process = static_cast<std::uint64_t>(::getpid());
   return mine;

@@ -14,7 +14,7 @@ namespace waywiser {
 struct Muster {
   std::vector<Introduction> ranks;
   std::map<int, std::unique_ptr<Connection>> lines;  // of the root: to each rank; of a member: to rank 0
-  std::uint64_t tag_key = 0;                         // secret of the job; 0 without a network
+  std::uint64_t tag_key = 0;                         // secret of the job
 };
 
 // The introduction of this process, without the parts of UCX and GPUs.

@@ -41,7 +41,7 @@ Muster Reception::wait_for_all(Deadline deadline) {
     for (const Introduction& introduction : muster_.ranks) write(table, introduction);
     const Nonce word = random_nonce();
     table.raw(word);
-    if (launch_.root) muster_.tag_key = tag_key(launch_.secret, word);
+    muster_.tag_key = launch_.root ? tag_key(launch_.secret, word) : tag_key(word);
     tell_all({FrameKind::table, table.bytes()}, deadline);
   } catch (const Error& error) {
     tell_all(refused_frame(error.what()), Deadline::in(short_send));

@@ -70,6 +70,12 @@ std::vector<std::string> with_lower_ones(const SystemFiles& files, const std::st
 
 bool is_loopback(const Endpoint& root) { return is_loopback(*resolve(root)->ai_addr); }
 
+bool loopback_is_up() {
+  return !interface_where([](const ifaddrs& entry) {
+            return (entry.ifa_flags & IFF_LOOPBACK) != 0 && (entry.ifa_flags & IFF_UP) != 0;
+          }).empty();
+}
+
 std::string interface_towards(const Endpoint& root) {
   const Addresses addresses = resolve(root);
   const sockaddr_storage mine = source_towards(*addresses, text(root));

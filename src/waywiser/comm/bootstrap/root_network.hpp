@@ -9,6 +9,8 @@ namespace waywiser {
 
 // Whether the address is a loopback address, which no other machine reaches.
 bool is_loopback(const Endpoint& root);
+// Whether the loopback interface of this network namespace is up.
+bool loopback_is_up();
 // The network interface of this machine towards `root`: "eth0". Throws io for an unknown name, unavailable if there is
 // none.
 std::string interface_towards(const Endpoint& root);

@@ -59,7 +59,8 @@ Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkP
         ways_.all(), ranks, [this](ucs_status_t status, const std::string& what) { check(status, what); });
 }
 
-void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
+void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me, unsigned sharing_shm) {
+  if (sharing_shm != 0) shm_.watch(sharing_shm);
   std::vector<PlanEnds> ends;
   for (const Introduction& other : ranks) {
     ends.push_back(ways_.ends(node_type(ranks[me].node), node_type(other.node), me < other.rank));
@@ -90,6 +91,13 @@ UcxEndpoint& Engine::connected(std::uint32_t peer) {
 
 void Engine::check_connected(std::uint32_t peer, ucs_status_t status) const {
   check(status, "connect to " + rank_text(peer));
+}
+
+void Engine::look_at_shm() {
+  const std::string problem = shm_.look();
+  if (problem.empty()) return;
+  if (explainer_) explainer_(problem);
+  throw Error(ErrorKind::io, problem);
 }
 
 void Engine::check(ucs_status_t status, const std::string& what) const {

@@ -11,6 +11,7 @@
 #include "waywiser/comm/network/encrypted_messages.hpp"
 #include "waywiser/comm/network/network_rails.hpp"
 #include "waywiser/comm/shared_memory/mailbox_messages.hpp"
+#include "waywiser/comm/shared_memory/shm_space.hpp"
 
 namespace waywiser {
 
@@ -40,8 +41,9 @@ class Engine {
   }
   // Tells the engine who all ranks are, `me` included. It connects UCX to the ranks of this machine now: a later first
   // message might find that the process has ended, and UCX crashes when it attaches to the memory of an ended process.
-  // If the connection fails here, UCX gets no turn, and every call that needs it throws.
-  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
+  // If the connection fails here, UCX gets no turn, and every call that needs it throws. `sharing_shm`: so
+  // many ranks use one /dev/shm by UCX; if it fills, progress() throws io.
+  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me, unsigned sharing_shm = 0);
 
   MailboxMessages& mailboxes() noexcept { return mailboxes_; }
   const MailboxMessages& mailboxes() const noexcept { return mailboxes_; }
@@ -55,15 +57,12 @@ class Engine {
   void progress() {
     if (rails_) rails_->progress();
     if (encrypted_) encrypted_->progress();
-    if (!peers_have_mailboxes_) {
-      turn_ucx();
-      return;
-    }
+    if (!peers_have_mailboxes_) return take_turn_of_ucx();
     const bool moved = mailboxes_.progress();
     if (mailboxes_.leaves_any_to_ucx()) take_over();
     const bool can_wait = with_ucx_ == 0 && mailboxes_.awaits_any();
     if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
-    turn_ucx();
+    take_turn_of_ucx();
   }
   // Sends a message whose length the receiver knows: within a machine by the mailbox, if there is one.
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
@@ -154,8 +153,14 @@ class Engine {
   ucs_status_t connect(Peer& peer);
   UcxEndpoint& connected(std::uint32_t peer);
   void turn_ucx() noexcept {
-    if (!unreached_) worker_.progress();
+    if (!unreached_) shm_.note(worker_.progress());
   }
+  void take_turn_of_ucx() {
+    turn_ucx();
+    if (shm_.is_due()) [[unlikely]]
+      look_at_shm();
+  }
+  void look_at_shm();
   void require_ucx() const {
     if (unreached_) check_connected(unreached_->rank, unreached_->problem);
   }
@@ -176,6 +181,7 @@ class Engine {
   bool peers_have_mailboxes_ = false;
   unsigned turns_without_ucx_ = 0;
   std::size_t with_ucx_ = 0;  // messages
+  ShmGuard shm_;
   std::size_t first_probed_ = 0;
   std::function<void(const std::string&)> explainer_;
 };

@@ -10,20 +10,15 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/started_thread.hpp"
 #include "waywiser/base/timeout.hpp"
-#include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
 #include "waywiser/comm/bootstrap/rank_status.hpp"
-#include "waywiser/comm/network/encryption.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
+#include "waywiser/comm/session/arrival.hpp"
 #include "waywiser/comm/session/fault_point.hpp"
 #include "waywiser/comm/session/fork_watch.hpp"
 #include "waywiser/comm/session/process_end.hpp"
-#include "waywiser/comm/session/session_options.hpp"
 #include "waywiser/comm/shared_memory/cores.hpp"
 #include "waywiser/device/platform.hpp"
-#include "waywiser/policy/chooser.hpp"
-#include "waywiser/topology/discover.hpp"
-#include "waywiser/topology/system_files.hpp"
 
 namespace waywiser {
 namespace {
@@ -34,54 +29,24 @@ constexpr Seconds long_wait = 0.01;  // from then on it yields the core
 constexpr Seconds between_questions = 0.05;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
 
-std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options) {
-  const bool wanted = *options.encrypt && !is_within_a_machine(*options.launch);
-  return wanted ? encrypted_messages(*options.launch, options.chooser.get()) : nullptr;
-}
-
-// Only such a card keeps registrations of memory.
-bool uses_rdma(const Launch& launch) {
-  return !is_within_a_machine(launch) && !SystemFiles("").list("/sys/class/infiniband").empty();
-}
-
-// Also opens UCX, which the settings are for.
-JobNetwork chosen_network(const JoinOptions& options) {
-  ucx_library(uses_rdma(*options.launch));
-  JobNetwork network =
-      job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr, *options.encrypt);
-  if (!network.note.empty() && options.launch->rank == 0)
-    std::fputs(("waywiser: " + network.note + "\n").c_str(), stderr);
-  return network;
-}
-
-// If it is unknown, the paths to the plan's first type of node are used.
-std::string node_of_this_machine() {
-  try {
-    return fingerprint(discover());
-  } catch (const Error& error) {
-    std::fprintf(stderr, "waywiser: the type of this node is not known: %s\n", error.what());
-    return {};
-  }
-}
-
 }  // namespace
 
-Session::Session(const JoinOptions& options)
-    : options_(with_environment(options)),
-      timeout_(timeout_of(options)),
-      network_(chosen_network(options_)),
-      engine_(static_cast<std::size_t>(options_.launch->size), network_.settings,
-              NetworkPaths(network_.open ? options_.chooser : nullptr), encrypted_messages(options_)),
+Session::Session(const JoinOptions& options) : Session(Arrival(options)) {}
+
+Session::Session(Arrival&& arrival)
+    : options_(arrival.options()),
+      timeout_(arrival.timeout()),
+      network_(arrival.network()),
+      engine_(arrival.open_engine()),
       rank_(options_.launch->rank),
       gpus_(options_, timeout_, rank_) {
   arm_faults();
   make_thread_data();
   const Launch& launch = *options_.launch;
-  const Introduction mine = introduce(launch);
-  Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce, options_.interrupted);
   options_.launch->secret.forget();
-  engine_.set_tag_key(muster.tag_key);
-  engine_.introduce(muster.ranks, static_cast<std::uint32_t>(rank_));
+  arrival.introduce(engine_);
+  Muster muster = std::move(arrival.muster());
+  const Introduction mine = muster.ranks[static_cast<std::size_t>(rank_)];
   lifeline_ = std::make_unique<Lifeline>(
       rank_, std::move(muster), Lifeline::Callbacks{describer(mine, launch.job), [this] { return may_halt(); }});
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
@@ -103,18 +68,10 @@ Session::~Session() {
   if (progress_thread_ && !forked_) progress_thread_->stop();
 }
 
-Introduction Session::introduce(const Launch& launch) const {
-  Introduction mine = waywiser::introduce(launch);
-  mine.ucx = ucx_library().version();
-  mine.plan = options_.chooser ? plan_fingerprint(*options_.chooser) : "";
-  mine.address = engine_.address();
-  mine.rails = engine_.rails();
-  mine.gpus = options_.open_platform != nullptr || (options_.platform && options_.platform->gpu_count() > 0);
-  mine.cores = cores_of_this_process();
-  mine.mailbox = engine_.mailboxes().offer();
-  mine.encrypted = engine_.encrypted();
-  if (engine_.ways().tells_nodes_apart()) mine.node = options_.node ? *options_.node : node_of_this_machine();
-  return mine;
+std::string why_apart(const Session& session, int rank) {
+  const Introduction& other = session.introduction(rank);
+  if (other.system != session.introduction(session.rank()).system) return "it is on another machine, " + other.host;
+  return "it is on another machine, or in another container, " + other.host;
 }
 
 bool Session::is_interrupted() const { return fault_interrupts() || (options_.interrupted && options_.interrupted()); }
@@ -166,6 +123,14 @@ bool Session::Watch::is_long() const { return started != 0 && now_seconds() - st
 std::string Session::own_wait(const Watch& watch, const Call& call, const std::string& progress) const {
   return "; rank " + std::to_string(rank_) + " itself had waited " + format_seconds(now_seconds() - watch.started) +
          " in " + text(call) + ": " + progress;
+}
+
+void look_around(Session& session, const Call& call) {
+  const Seconds now = now_seconds();
+  if (session.closed_ || (session.lifeline_->failure() == nullptr && now < session.ask_at_)) return;
+  session.ask_at_ = now + between_questions;
+  const InCall in_call(session, call);
+  if (session.is_interrupted()) session.fail(ErrorKind::interrupted, "interrupted in " + text(call));
 }
 
 void Session::wait_for(Activity& operation) {

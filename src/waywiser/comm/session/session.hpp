@@ -19,6 +19,7 @@
 
 namespace waywiser {
 
+class Arrival;
 class Event;
 
 // What all groups of one rank share: the engine, the life-line and all operations under way. One thread uses it at a
@@ -87,7 +88,6 @@ class Session : public std::enable_shared_from_this<Session> {
   const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
-  // As the launcher says, before any rank has come.
   const JobNetwork& network() const noexcept { return network_; }
   RankGpus& gpus() noexcept { return gpus_; }
   Seconds timeout() const noexcept { return timeout_; }
@@ -153,6 +153,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   friend class InCall;
+  friend void look_around(Session& session, const Call& call);
+  explicit Session(Arrival&& arrival);
   // Begins a call: throws if the group has failed; other processes can see which call this rank is in.
   void begin(const Call& call) {
     current_.set(call);
@@ -245,7 +247,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool is_unwinding() const noexcept;
   friend class ForkWatch;
   void leave_to_parent() noexcept;
-  Introduction introduce(const Launch& launch) const;
   std::function<std::string()> describer(const Introduction& mine, const std::string& job) const;
 
   JoinOptions options_;
@@ -263,6 +264,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
+  Seconds ask_at_ = 0;  // look_around()
   bool closed_ = false, forked_ = false;
   std::shared_ptr<Session> kept_by_fork_;  // this session
   RankGpus gpus_;                          // the operations below return memory to it
@@ -272,6 +274,11 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t forget_at_ = first_forget;
   static constexpr std::size_t first_forget = 256;
 };
+
+// For a wait that goes on elsewhere: throws if the group has failed, or if this rank is interrupted, which fails it.
+void look_around(Session& session, const Call& call);
+// Why same_machine() is false.
+std::string why_apart(const Session& session, int rank);
 
 // While this object lives, this rank is in a call; it ends when the call returns or throws.
 class InCall {

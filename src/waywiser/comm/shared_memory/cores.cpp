@@ -60,7 +60,7 @@ bool is_crowded(const std::vector<Introduction>& ranks, std::size_t me) {
   int cores = 0, wanting = 0;
   for (const Range& range : mine) cores += range.last - range.first + 1;
   for (const Introduction& other : ranks)
-    if (other.machine_id == ranks[me].machine_id && overlap(mine, ranges_in(other.cores))) ++wanting;
+    if (other.system == ranks[me].system && overlap(mine, ranges_in(other.cores))) ++wanting;
   return wanting > cores;
 }
 

@@ -1,8 +1,6 @@
 #include "waywiser/comm/shared_memory/lane_mailbox.hpp"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,15 +17,6 @@ constexpr const char* mailbox_name = "the mailbox of this rank";
 
 Bytes size_for(std::size_t ranks) { return round_up_to_pages(ranks * sizeof(LaneMemory)); }
 
-// Processes with equal results can open each other's files under /proc, unless one is protected.
-std::string realm() {
-  struct stat space{};
-  if (::prctl(PR_GET_DUMPABLE) != 1 || ::stat("/proc/self/ns/pid", &space) != 0) return {};
-  return std::to_string(::geteuid()) + "/" + std::to_string(space.st_ino);
-}
-
-std::string realm_of(const std::string& offer) { return offer.substr(offer.find(' ') + 1); }
-
 }  // namespace
 
 MailboxUse mailbox_use() {
@@ -39,16 +28,15 @@ MailboxUse mailbox_use() {
 }
 
 LaneMailbox::LaneMailbox(std::size_t ranks) : ranks_(ranks) {
-  if (ranks < 2 || ranks > most_in_mailbox || mailbox_use() == MailboxUse::none || realm().empty()) return;
+  if (ranks < 2 || ranks > most_in_mailbox || mailbox_use() == MailboxUse::none) return;
   file_ = create_shared_file(size_for(ranks), mailbox_name);
   mine_ = Mapping::of_file(file_, size_for(ranks), true, mailbox_name);
 }
 
-std::string LaneMailbox::offer() const { return file_.open() ? std::to_string(file_.number()) + " " + realm() : ""; }
+std::string LaneMailbox::offer() const { return file_.open() ? std::to_string(file_.number()) : ""; }
 
 bool LaneMailbox::agreed(const Introduction& one, const Introduction& other) {
-  return !one.mailbox.empty() && !other.mailbox.empty() && one.machine_id == other.machine_id &&
-         realm_of(one.mailbox) == realm_of(other.mailbox);
+  return !one.mailbox.empty() && !other.mailbox.empty() && one.machine_id == other.machine_id;
 }
 
 LaneMemory* LaneMailbox::lane(const Mapping& mapping, std::size_t rank) {

@@ -12,16 +12,25 @@ namespace {
 
 using Configuration = std::unique_ptr<ucp_config_t, decltype(UcxFunctions::config_release)>;
 
+void set(const Configuration& configuration, const std::string& name, const std::string& value) {
+  check_ucx(ucx_library().functions().config_modify(configuration.get(), name.c_str(), value.c_str()),
+            "take " + name + "=" + value);
+}
+
+// With too little free space UCX takes other memory where it needs /dev/shm, and crashes; so it says what is wrong.
+void use_whole_shm(const Configuration& configuration) {
+  set(configuration, "WARN_INVALID_CONFIG", "n");  // older libraries do not know all of these names
+  set(configuration, "POSIX_ALLOC", "md");
+  set(configuration, "POSIX_SHM_MIN_SIZE", "0");
+}
+
 Configuration read_configuration() {
   const UcxFunctions& ucx = ucx_library().functions();
   ucp_config_t* raw = nullptr;
   check_ucx(ucx.config_read("WAYWISER", nullptr, &raw), "read its configuration");
-  return {raw, ucx.config_release};
-}
-
-void set(const Configuration& configuration, const std::string& name, const std::string& value) {
-  check_ucx(ucx_library().functions().config_modify(configuration.get(), name.c_str(), value.c_str()),
-            "take " + name + "=" + value);
+  Configuration configuration(raw, ucx.config_release);
+  use_whole_shm(configuration);
+  return configuration;
 }
 
 struct ApiVersion {
@@ -94,7 +103,6 @@ ucs_status_t UcxContext::open(const UcxSelection& selection, std::size_t endpoin
 UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
   const Configuration configuration = read_configuration();
-  if (!settings.empty()) set(configuration, "WARN_INVALID_CONFIG", "n");  // names of what this machine has not
   for (const auto& [name, value] : settings) set(configuration, name, value);
   check_ucx(open_with(configuration.get(), UCP_FEATURE_TAG | UCP_FEATURE_RMA, endpoints, context_),
             "open its transports");
