@@ -48,10 +48,29 @@ void enqueue_copy(GpuStream& self, const GpuMemory& destination, const GpuMemory
   self.stream->copy(destination.memory.region().slice(0, bytes), source.memory.region().slice(0, bytes));
 }
 
-void synchronize(GpuStream& self, const Argument<double>& timeout) {
-  const Deadline deadline = Deadline::in(timeout("timeout"));
+// Whether the work has ended within that time.
+bool has_ended(Stream& stream, Seconds limit, bool last) {
   const nb::gil_scoped_release released;
-  self.stream->synchronize(deadline);
+  try {
+    stream.synchronize(Deadline::in(limit));
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::timeout || last) throw;
+    return false;
+  }
+}
+
+// Ctrl-C ends it.
+void synchronize(GpuStream& self, const Argument<double>& timeout) {
+  constexpr Seconds between_questions = 0.1;
+  const double whole = timeout("timeout");
+  if (whole <= between_questions) return static_cast<void>(has_ended(*self.stream, whole, true));
+  for (const Deadline deadline = Deadline::in(whole); !has_ended(*self.stream, between_questions, false);) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (deadline.passed())
+      throw Error(ErrorKind::timeout,
+                  "the stream of " + text(self.stream->place()) + " has not finished within " + format_seconds(whole));
+  }
 }
 
 using HostBytes = nb::ndarray<nb::device::cpu, nb::c_contig>;

@@ -47,7 +47,8 @@ nb::list words_of(const one_sided::HeapTerms& heap, const one_sided::TeamTerms& 
   using one_sided::FaultNotice, one_sided::TeamCounters;
   static_assert(offsetof(FaultNotice, failed) == 0 && offsetof(FaultNotice, offset) == 8 &&
                 offsetof(FaultNotice, wanted) == 24 && offsetof(FaultNotice, seen) == 32 &&
-                offsetof(FaultNotice, comparison) == 40 && offsetof(TeamCounters, arrived) == 0);
+                offsetof(FaultNotice, comparison) == 40 && offsetof(FaultNotice, stopped) == 64 &&
+                offsetof(TeamCounters, arrived) == 0);
   constexpr std::size_t most = std::size(one_sided::HeapTerms{}.ranks);
   nb::list words;
   const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };

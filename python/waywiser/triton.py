@@ -174,7 +174,8 @@ def _set(address, value):  # type: ignore[no-untyped-def]
 
 
 # The first thread that is late writes the notice: what is wanted and seen, the comparison (>=), the offset, and at last
-# the reason (1) above the rank plus 1 that should have come, 0 for none. The offsets are those of FaultNotice.
+# the reason (1) above the rank plus 1 that should have come, 0 for none. The offsets are those of FaultNotice. A wait
+# also ends (reason 6) when the host has said that the group has failed.
 @triton.jit
 def _wait(table, address, offset, value, rank_and_1):  # type: ignore[no-untyped-def]
     tl.inline_asm_elementwise(
@@ -196,11 +197,24 @@ def _wait(table, address, offset, value, rank_and_1):  # type: ignore[no-untyped
           mov.u64 now, %globaltimer;
           setp.eq.u64 again, start, 0;
           @again mov.u64 start, now;
+          ld.global.u64 notice, [$1+24];
+          and.b32 some, looks, 16383;
+          setp.ne.u32 again, some, 0;
+          @again bra clock;
+          ld.acquire.sys.u64 told, [notice+64];
+          setp.eq.u64 again, told, 0;
+          @again bra clock;
+          ld.acquire.sys.u64 told, [notice];
+          setp.ne.u64 again, told, 0;
+          @again bra stop;
+          mov.u64 reason, 25769803776;
+          st.release.sys.u64 [notice], reason;
+          bra stop;
+        clock:
           sub.u64 now, now, start;
           ld.global.u64 limit, [$1+16];
           setp.lt.u64 again, now, limit;
           @again bra look;
-          ld.global.u64 notice, [$1+24];
           ld.acquire.sys.u64 told, [notice];
           setp.ne.u64 again, told, 0;
           @again bra stop;

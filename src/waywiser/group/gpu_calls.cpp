@@ -149,7 +149,19 @@ void GpuCalls::before_hosts(const Call& call, Stream& stream) {
 void GpuCalls::synchronize(Stream& stream) {
   const Call call = hosts_.next_call(CallKind::wait, {});
   if (on_gpus_) return finish(*on_gpus_, stream, call);
-  stream.synchronize(Deadline::in(session_.timeout()));
+  await(stream, call);
+}
+
+// The stream of a program that has no collectives on GPUs, but perhaps kernels that wait for other ranks.
+void GpuCalls::await(Stream& stream, const Call& call) {
+  const InCall in_call(session_, call);
+  try {
+    session_.wait(call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); });
+  } catch (const Error& error) {
+    const std::string why = session_.failure();
+    if (error.kind() == ErrorKind::interrupted || why.empty()) throw;
+    throw Error(error.kind() == ErrorKind::timeout ? ErrorKind::timeout : ErrorKind::io, why);
+  }
 }
 
 void GpuCalls::start(DeviceExecution& prepared, Stream* stream) {

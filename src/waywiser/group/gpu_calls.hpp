@@ -71,6 +71,7 @@ class GpuCalls {
   Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
   GpuCollectives& gpus_for(const Call& call);
   void finish(GpuCollectives& gpus, Stream& stream, const Call& call);
+  void await(Stream& stream, const Call& call);
 
   HostCollectives& hosts_;
   GroupMessages& messages_;

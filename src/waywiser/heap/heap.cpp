@@ -70,16 +70,11 @@ void Heap::set_deadline(Seconds deadline) {
 
 void Heap::check() const {
   if (const auto fault = state_->fault()) throw Error(*fault);
+  state_->look();
 }
 
 void Heap::synchronize(Stream& stream) const {
-  try {
-    stream.synchronize(Deadline::in(state_->group.timeout() + state_->deadline));
-  } catch (const Error&) {
-    check();
-    if (state_->proxy) state_->proxy->stop();  // the kernel must not outlive the heap
-    throw;
-  }
+  state_->await(stream);
   check();
   if (state_->proxy) state_->proxy->complete();
 }

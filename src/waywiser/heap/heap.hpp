@@ -60,16 +60,16 @@ class [[gnu::visibility("default")]] Heap {
   const std::string& why_no_lines() const noexcept;
   // The limit of each wait in later kernels; at first the group's timeout.
   void set_deadline(Seconds deadline);
-  // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap, io
-  // if the group has failed.
+  // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap; io
+  // if the group has failed; interrupted. Waits in kernels end when the group has failed.
   void check() const;
   // Waits for the stream, at most for the group's timeout and the deadline of a wait, and for what the hosts carry.
-  // Throws the same first.
+  // Throws the same, and as every call of the group.
   void synchronize(Stream& stream) const;
 
   // Calls of the host, in the order of a stream of the heap's GPU, which may be captured; on the stream of a host they
-  // are over when they return. Throw invalid_input for what is outside. `data` may be reused when the stream has come
-  // so far; a signal after it is seen after it.
+  // are over when they return, and throw what check() does. Throw invalid_input for what is outside. `data` may be
+  // reused when the stream has come so far; a signal after it is seen after it.
   void put(Stream& stream, ConstRegion data, int to, Bytes offset) const;
   void get(Stream& stream, Region data, int from, Bytes offset) const;
   void signal(Stream& stream, int to, Bytes offset, std::uint64_t value,

@@ -61,6 +61,7 @@ Heap::State::State(Group& of, const std::string& its_name, Place where, Bytes si
   const std::vector<HeapReach> reached = heap_gather(group, reach_all(all));
   choose_protocols(reached);
   make_proxy(reached);
+  ward = std::make_unique<HeapWard>(session(), *reinterpret_cast<one_sided::FaultNotice*>(notice.region().data));
 }
 
 Heap::State::~State() {
@@ -160,8 +161,7 @@ std::string Heap::State::why_not_reached(int rank, const HeapOffer& theirs) cons
   const HostCollectives& hosts = *hosts_of(group);
   const auto in_job = static_cast<int>(hosts.members().peer(rank));
   if (!hosts.session().same_machine(in_job))
-    return "it is on another machine, " + hosts.session().introduction(in_job).host +
-           ": stores of kernels do not reach that";
+    return why_apart(hosts.session(), in_job) + ": stores of kernels do not reach that";
   if (!place.is_gpu()) return {};
   const auto gpu = platform->find_gpu(theirs.memory.identity());
   if (!gpu || *gpu == place) return {};

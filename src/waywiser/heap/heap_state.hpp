@@ -5,12 +5,32 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/watchdog.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/heap/heap.hpp"
 #include "waywiser/heap/proxy/heap_proxy.hpp"
 
 namespace waywiser {
+
+// The group has failed: whatever waits in kernels of a heap stops.
+class HeapWard : public Watchdog::Ward {
+ public:
+  HeapWard(Session& session, one_sided::FaultNotice& notice);
+  HeapWard(const HeapWard&) = delete;
+  HeapWard& operator=(const HeapWard&) = delete;
+  ~HeapWard() override;
+
+  std::optional<Error> failure(const std::string&) const override { return {}; }
+  bool is_gone() const override { return true; }
+  void stop() noexcept override;
+  void settle() override {}
+  void let_go() noexcept override {}
+
+ private:
+  Session& session_;
+  one_sided::FaultNotice& notice_;
+};
 
 // What each rank tells the others of its part of a heap.
 struct HeapOffer {
@@ -43,6 +63,16 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   Memory open(const SharedRegion& shared) const;
   one_sided::HeapTerms terms(const Stream* stream) const;
   std::optional<Error> fault() const;
+  // Why the group has failed.
+  std::string why_failed() const;
+  Session& session() const { return hosts_of(group)->session(); }
+  // A wait of this rank.
+  Call wait_call() const;
+  // For a wait of this thread that runs elsewhere: throws as every call of the group does if that has failed, or if
+  // this rank is interrupted, which then fails it.
+  void look() const;
+  // Waits until the stream has run what is enqueued; throws as a call of the group.
+  void await(Stream& stream) const;
   // The offset of the next ticket of the proxy's ring.
   Bytes next_ticket() const noexcept { return counters + most_teams * sizeof(one_sided::TeamCounters); }
   // Zeros in this rank's memory.
@@ -56,6 +86,7 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   Seconds deadline;
   std::shared_ptr<Platform> platform;
   Memory own, notice;
+  std::unique_ptr<HeapWard> ward;        // stops waits in kernels
   MemoryHandle exported;                 // of host memory: others open it by this
   std::vector<Memory> opened;            // by rank
   std::vector<std::string> why_proxied;  // by rank

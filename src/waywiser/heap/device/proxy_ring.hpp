@@ -47,8 +47,7 @@ struct alignas(64) ProxySlot {
 // In host memory, between the kernels of one rank and its progress thread. Whoever takes ticket t uses slot
 // t % proxy_slots, when it is free.
 struct alignas(64) ProxyRing {
-  std::uint64_t completed = 0;            // all accesses with lower tickets are complete
-  alignas(64) std::uint64_t stopped = 0;  // 1: the group has failed, nothing is carried any more
+  std::uint64_t completed = 0;  // all accesses with lower tickets are complete
   ProxySlot slots[proxy_slots];
   std::byte pieces[proxy_slots][proxy_piece];  // what is put, or was got
 

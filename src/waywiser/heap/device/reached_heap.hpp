@@ -57,7 +57,7 @@ class ReachedHeap {
   }
 
   // Polls look() until it says that a wait is over. At the deadline tell() returns what is to be told, and the kernel
-  // stops.
+  // stops; so it does when the group has failed.
   template <typename Look, typename Tell>
   WAYWISER_DEVICE void wait(Look look, Tell tell) const {
     std::uint64_t start = 0;
@@ -66,7 +66,7 @@ class ReachedHeap {
       if (looks % Gpu::looks != 0) continue;
       const std::uint64_t now = gpu_.nanoseconds();
       if (start == 0) start = now;
-      if (terms_.ring != nullptr && gpu_.acquire(&terms_.ring->stopped) != 0)
+      if (looks / Gpu::looks % looks_at_host == 0 && gpu_.acquire(&terms_.notice->stopped) != 0)
         stop(FaultReason::stopped, any_rank, 0, 0);
       if (now - start >= terms_.deadline_ns) tell();
     }

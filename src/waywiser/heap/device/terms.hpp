@@ -61,14 +61,17 @@ enum class FaultReason : std::uint32_t {
   overlap
 };
 
-// In host memory: what a kernel tells the host before it stops. `failed` is written last.
-struct alignas(16) FaultNotice {
+// In host memory: what a kernel tells the host before it stops, `failed` as the last; and what the host tells kernels.
+struct alignas(64) FaultNotice {
   std::uint64_t failed = 0;  // the reason, and above it 1 + the rank (0: none is named)
   std::uint64_t offset = 0;  // of the word in the heap
   std::uint64_t bytes = 0;   // of the access
   std::uint64_t wanted = 0, seen = 0;
   std::uint32_t comparison = 0;
+  alignas(64) std::uint64_t stopped = 0;  // 1: the group has failed, no wait goes on
 };
+// Reads of one word of host memory by many threads of a GPU come one after another: a wait looks there so seldom.
+inline constexpr unsigned looks_at_host = 64;
 
 // The counters of one team in the memory of one rank.
 struct alignas(64) TeamCounters {

@@ -1,6 +1,5 @@
 #include "waywiser/heap/proxy/heap_proxy.hpp"
 
-#include <atomic>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -26,8 +25,6 @@ HeapProxy::HeapProxy(const Group& group, const std::shared_ptr<Platform>& platfo
   arrivals_ = std::make_unique<ProxyArrivals>(road_, platform, memory, peers);
   requests_ = std::make_unique<ProxyRequests>(road_, *ring, peers);
 }
-
-ProxyRing& HeapProxy::on_host() const { return *reinterpret_cast<ProxyRing*>(ring_.region().data); }
 
 ProxyRing* HeapProxy::ring(const Stream* stream) const {
   const Region region = ring_.region();
@@ -66,10 +63,7 @@ void HeapProxy::end() noexcept {
   arrivals_->cancel();
 }
 
-void HeapProxy::stop() noexcept { std::atomic_ref(on_host().stopped).store(1, std::memory_order_release); }
-
 void HeapProxy::abandon() noexcept {
-  stop();
   if (std::exchange(is_over_, true)) return;
   requests_->cancel();
   arrivals_->cancel();

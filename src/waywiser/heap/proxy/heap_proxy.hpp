@@ -24,11 +24,8 @@ class HeapProxy : public Activity {
   static void start(std::shared_ptr<HeapProxy> proxy);
   // Waits until all accesses of kernels that have ended are complete. Throws as a call of the group.
   void complete();
-  // Ends the kernels that wait for an access or for a word.
-  void stop() noexcept;
   // It carries nothing any more. The memory may go.
   void end() noexcept;
-  std::string failure() const { return road_.session().failure(); }
 
   bool advance() override;
   const Call& call() const override { return road_.call(); }
@@ -36,8 +33,6 @@ class HeapProxy : public Activity {
   void abandon() noexcept override;
 
  private:
-  one_sided::ProxyRing& on_host() const;
-
   const ProxyRoad road_;
   Memory ring_;
   std::unique_ptr<ProxyRequests> requests_;
