@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <ranges>
 
 #include "waywiser/base/ancestors.hpp"
