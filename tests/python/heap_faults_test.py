@@ -91,7 +91,8 @@ INTERRUPTED = """
     except KeyboardInterrupt:
         print("interrupted")
     except ww.Error as error:
-        print("told" if "rank 0: interrupted in" in str(error) else error)
+        # The signal may come just before the wait begins: then rank 0 has ended.
+        print("told" if "rank 0: interrupted in" in str(error) or "rank 0 (process " in str(error) else error)
     os._exit(0)
 """
 
