@@ -117,7 +117,11 @@ def distance(asked: Asked, value: str | None) -> None:
     """GPUDirect RDMA by size: wins at some sizes and loses at others, and the rate is that of its large messages."""
     roads = asked.roads()
     by_size = bool(wins(roads, 0, "on") and wins(roads, 0, "off"))
-    assert by_size == (value is not None)
+    topology = load_topology(asked.machine)
+    relations = {topology.relation(gpu, nic) for gpu in asked.gpus for nic in topology.ids("nic")}
+    beside = bool(relations & {"PIX", "PXB"})  # then the other end is what slows, and has a setting of its own
+    assert value is None or by_size
+    assert value is not None or not by_size or beside
     if value is not None:
         told = max(rates(value).values())
         large = [
