@@ -14,6 +14,7 @@
 #include "waywiser/comm/bootstrap/runtime_folder.hpp"
 #include "waywiser/comm/bootstrap/text_gather.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 
@@ -31,7 +32,8 @@ bool signal_came() {
 
 Group join_with(JoinOptions options, const Argument<std::optional<double>>& timeout, const Gpus* gpus,
                 const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-                const Argument<std::optional<bool>>& progress_thread) {
+                const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+  options.threads = threads("threads");
   options.timeout = timeout("timeout");
   options.encrypt = encrypt("encrypt");
   options.progress_thread = progress_thread("progress_thread");
@@ -46,8 +48,8 @@ Group join_with(JoinOptions options, const Argument<std::optional<double>>& time
 
 Group join(const Argument<std::optional<double>>& timeout, const Gpus* gpus,
            const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-           const Argument<std::optional<bool>>& progress_thread) {
-  return join_with({}, timeout, gpus, on_failure, encrypt, progress_thread);
+           const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+  return join_with({}, timeout, gpus, on_failure, encrypt, progress_thread, threads);
 }
 
 using Seat = std::tuple<std::string, int, int>;                     // launcher, rank, size
@@ -56,7 +58,7 @@ using Where = std::tuple<std::string, std::uint16_t, std::string>;  // host, por
 Group join_at(const Seat& seat, const std::string& job, const Where& where, const nb::object& announce,
               const Argument<std::optional<double>>& timeout, const Gpus* gpus,
               const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-              const Argument<std::optional<bool>>& progress_thread) {
+              const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
   const auto& [launcher, rank, size] = seat;
   const auto& [host_name, port, secret] = where;
   JoinOptions options;
@@ -66,7 +68,7 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       const nb::gil_scoped_acquire acquired;
       announce(root.port);
     };
-  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread);
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
 }
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
@@ -98,6 +100,8 @@ void bind_comm(nb::module_& m) {
                    [](Group& self, const Argument<double>& seconds) { self.set_timeout(seconds("timeout")); })
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
       .def("end", end)
+      .def("hold", [](const Group& self) { hosts_of(self)->hold(); })
+      .def("let_go", [](const Group& self) { hosts_of(self)->let_go(); })
       .def(
           "encrypted_by", [](const Group& self, const Argument<int>& rank) { return self.encrypted_by(rank("rank")); },
           "rank"_a.none())
@@ -141,9 +145,10 @@ void bind_comm(nb::module_& m) {
   m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
-        "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
+        "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(), "threads"_a.none() = false,
         "The group of all ranks of this job. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
         "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
+        "threads"_a.none() = false,
         "The same where another library has started the ranks; `announce` hears the port of rank 0.");
 }

@@ -159,6 +159,22 @@ void launch(RemoteGpu& self, std::uint64_t code, const Argument<std::string>& ke
   without_gil([&] { self.launch(code, named, {grid, block, shared}, arguments); });
 }
 
+// Until __exit__ other threads are kept out.
+void begin(RemoteGpu& self, std::uint64_t stream, nb::list freed) {
+  RemoteDriver driver(self);
+  driver.hold();
+  try {
+    while (nb::len(freed) != 0) {
+      const auto number = nb::cast<std::uint64_t>(freed.attr("pop")());
+      without_gil([&] { self.free(number); });
+    }
+    without_gil([&] { self.use_stream(stream); });
+  } catch (...) {
+    driver.let_go();
+    throw;
+  }
+}
+
 Interval of(const RemoteInterval& interval) { return {interval.total, interval.begin, interval.end}; }
 
 // In the order of waywiser.offload.client.POINTS.
@@ -244,6 +260,9 @@ void bind_offload(nb::module_& m) {
       .def("synchronize", [](RemoteGpu& self) { without_gil([&] { self.synchronize(); }); })
       .def("times", times)
       .def("align_clocks", align_clocks, "rounds"_a)
+      .def("begin", begin, "stream"_a, "freed"_a)
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__exit__", [](RemoteGpu& self, const nb::args&) { RemoteDriver(self).let_go(); })
       .def("close", [](RemoteGpu& self) { without_gil([&] { self.close(); }); });
   m.attr("offload_protocol") = offload_protocol;
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "data_plain"_a, "Raises Error.");

@@ -20,6 +20,15 @@ TEST(GroupNumbers, TheFirstThatNobodyUses) {
   EXPECT_EQ(GroupNumbers::first_free(1, numbers.used()), 2);
 }
 
+TEST(GroupNumbers, AreTakenIfFree) {
+  GroupNumbers numbers;
+  std::shared_ptr<const void> one = numbers.take_if_free(1);
+  EXPECT_TRUE(one);
+  EXPECT_FALSE(numbers.take_if_free(1));
+  one.reset();
+  EXPECT_TRUE(numbers.take_if_free(1));
+}
+
 TEST(GroupNumbers, ComeAgainInOrder) {
   const GroupNumbers numbers;
   const std::int64_t last = most_groups - 1;

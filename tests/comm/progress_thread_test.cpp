@@ -98,14 +98,16 @@ TEST(ProgressThread, ARankThatDiesWhileTheOthersComputeIsKnownToTheNextCall) {
 TEST(ProgressThread, SleepsUntilItIsWokenAndStopsWhenItIsTold) {
   std::atomic<int> turns{0};
   std::promise<void> first, second;
-  ProgressThread thread(
-      [&] {
-        const int turn = ++turns;
-        if (turn == 1) first.set_value();
-        if (turn == 2) second.set_value();
-        return Found::nothing;
-      },
-      {});
+  CallLock program(false);
+  program.add_thread();
+  ProgressThread thread(program,
+                        [&] {
+                          const int turn = ++turns;
+                          if (turn == 1) first.set_value();
+                          if (turn == 2) second.set_value();
+                          return Found::nothing;
+                        },
+                        {});
   thread.start();
   first.get_future().wait();
   thread.wake();
@@ -122,17 +124,19 @@ TEST(ProgressThread, HasNoTurnBeforeTheCallThatStartsItHasEnded) {
   for (int time = 0; time < 50; ++time) {
     std::atomic<int> turns{0};
     std::promise<void> first;
-    ProgressThread thread(
-        [&] {
-          if (++turns == 1) first.set_value();
-          return Found::nothing;
-        },
-        {});
-    thread.lock();
+    CallLock program(false);
+    program.add_thread();
+    ProgressThread thread(program,
+                          [&] {
+                            if (++turns == 1) first.set_value();
+                            return Found::nothing;
+                          },
+                          {});
+    ASSERT_TRUE(program.lock());
     thread.start();  // its thread runs when this returns
     for (int look = 0; look < 100; ++look) ::sched_yield();
     EXPECT_EQ(turns, 0);
-    thread.unlock();
+    program.unlock();
     first.get_future().wait();
   }
 }

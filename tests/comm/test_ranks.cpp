@@ -38,6 +38,7 @@ JoinOptions TestRanks::options(int rank) const {
   options.timeout = timeout;
   options.kernels_on_shared_gpu = kernels_on_shared_gpu.value_or(false);
   if (progress_thread) options.progress_thread = true;
+  options.threads = threads;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
   machine.no_peer_access = no_peer_access;

@@ -34,6 +34,10 @@ class Group(Messages, Collectives, Objects, Background, Windows):
     ranks' calls do not match; InputTypeError for an argument of another type; DeviceError if work on a GPU fails;
     UnavailableError if this machine cannot do it; CorruptionError for data that did not arrive as sent. Ctrl-C raises
     KeyboardInterrupt.
+
+    One thread at a time may be in a call of a group that `join` has made, of the groups split from it and of what is
+    made of them: a call that meets another thread's raises InputError, and the other goes on. `join(threads=True)` lets
+    threads use different groups at once.
     """
 
     def __init__(self, core: _core.Group, allow_pickle: bool = True) -> None:

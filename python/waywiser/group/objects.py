@@ -13,7 +13,7 @@ from waywiser.errors import CorruptionError, InputError
 from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, Told, place_for, tell
 from waywiser.group.messages import FROM_NOBODY
 from waywiser.group.null_rank import PROC_NULL
-from waywiser.group.rank import Rank
+from waywiser.group.rank import Rank, alone
 
 # Of one pickled object, or of all that one call gathers; a receiver checks it before it makes room.
 LARGEST_OBJECT = 1 << 28
@@ -30,6 +30,7 @@ class Objects(Rank):
 
     _allow_pickle = True
 
+    @alone
     def send_object(self, obj: object, to: int, tag: int = 0) -> None:
         """Sends an object; recv_object of rank `to` takes it. Raises as send."""
         data = self._pickled(obj)
@@ -38,6 +39,7 @@ class Objects(Rank):
         self._core.send(_size_of(data), to, tag, None)
         self._core.send(data, to, tag, None)
 
+    @alone
     def recv_object(self, source: int, tag: int = 0, *, status: MessageStatus | None = None) -> Any:
         """The next object from `source`, which may be ANY_SOURCE, with `tag`, which may be ANY_TAG.
 
@@ -67,6 +69,7 @@ class Objects(Rank):
             raise CorruptionError(f"{sent} where the size of an object was expected")
         return first.source, first.tag
 
+    @alone
     def broadcast_object(self, obj: object = None, root: int = 0) -> Any:
         """The root's object, at all ranks; `obj` of the others does not matter. Raises as broadcast."""
         self._check_pickle()
@@ -81,6 +84,7 @@ class Objects(Rank):
         self._core.broadcast(data, root, None)
         return pickle.loads(data)
 
+    @alone
     def all_gather_objects(self, obj: object) -> list[Any]:
         """The objects of all ranks, in rank order. Raises as all_gather."""
         mine, sizes = self._sizes(obj)
@@ -88,6 +92,7 @@ class Objects(Rank):
         self._core.all_gather(mine, data, sizes, None)
         return _unpickled(data, sizes)
 
+    @alone
     def gather_objects(self, obj: object, root: int = 0) -> list[Any] | None:
         """The objects of all ranks at `root`, in rank order; None at the others. Raises as gather."""
         mine, sizes = self._sizes(obj)

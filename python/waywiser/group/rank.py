@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from waywiser import _core
+
+P = ParamSpec("P")
+R = TypeVar("R")
+RankType = TypeVar("RankType", bound="Rank")
 
 
 class Rank:
@@ -31,3 +37,18 @@ class Rank:
     @timeout.setter
     def timeout(self, seconds: float) -> None:
         self._core.timeout = seconds
+
+
+def alone(call: Callable[Concatenate[RankType, P], R]) -> Callable[Concatenate[RankType, P], R]:
+    """For calls of several calls of the core: no other thread's call comes between them."""
+
+    @wraps(call)
+    def held(self: RankType, *args: P.args, **kwargs: P.kwargs) -> R:
+        core = self._core
+        core.hold()
+        try:
+            return call(self, *args, **kwargs)
+        finally:
+            core.let_go()
+
+    return held

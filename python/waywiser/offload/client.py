@@ -31,9 +31,9 @@ class RemoteGpu:
     `array`, `zeros`, `run`, `launch` and freeing an array do not wait for the server: a request that fails is told by
     the next call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried
     out, in no stream. Calls of the GPU itself are ordered with those of all its streams (`stream`). While the server
-    has no room for more, requests wait here for the next call; `flush` sends them. One thread at a time may use it.
-    Every call raises TransferError if the server has gone, DeadlineError after the timeout; then all its arrays are
-    lost, and `remote` may be called again.
+    has no room for more, requests wait here for the next call; `flush` sends them. Every call raises TransferError if
+    the server has gone, DeadlineError after the timeout; then all its arrays are lost, and `remote` may be called
+    again. One thread at a time may use it: a call that meets one of another thread raises InputError.
     """
 
     def __init__(self, core: _core.RemoteGpu, roads: Roads | None = None) -> None:
@@ -79,19 +79,20 @@ class RemoteGpu:
 
         return RemoteEvent(self)
 
-    def _begin(self, stream: int = 0) -> None:
-        """What follows is in this stream; 0: in none. Frees what nothing refers to any more."""
-        while self._freed and not self._closed:
-            self._core.free(self._freed.pop())
-        self._core.use_stream(stream)
+    def _begin(self, stream: int = 0) -> _core.RemoteGpu:
+        """The core, for `with`: what follows is in this stream (0: in none), and no other thread's call comes between.
+        Frees what nothing refers to any more.
+        """
+        self._core.begin(stream, [] if self._closed else self._freed)
+        return self._core
 
     def use_road(self, road: DataRoad) -> None:
         """How the server moves the bytes of all arrays from now on, as `remote` takes it. Raises InputError for a road
         that is none.
         """
-        self._begin()
-        self._core.use_road(road)
-        self._roads, self._road = None, road
+        with self._begin() as core:
+            core.use_road(road)
+            self._roads, self._road = None, road
 
     def road(self, direction: Literal["input", "output"], nbytes: int) -> DataRoad:
         """The road of an array of so many bytes, to the server or back. Raises nothing."""
@@ -112,18 +113,18 @@ class RemoteGpu:
 
         given = numpy.asarray(values, order="C")
         checked = checked_type(given.dtype)
-        self._begin()
-        self._take_road("input", given.nbytes)
-        array = self._core.array(given.astype(checked, copy=False), given.shape)
-        return RemoteArray(self, array, given.shape, checked)
+        with self._begin() as core:
+            self._take_road("input", given.nbytes)
+            array = core.array(given.astype(checked, copy=False), given.shape)
+            return RemoteArray(self, array, given.shape, checked)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any = float) -> RemoteArray:
         """An array of zeros on the GPU. Raises InputError for a type that is none, DeviceError as array."""
         lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), checked_type(dtype)
         if any(length < 0 for length in lengths):
             raise InputError(f"{lengths!r:.60} is no shape")
-        self._begin()
-        return RemoteArray(self, self._core.zeros(checked.name, lengths), lengths, checked)
+        with self._begin() as core:
+            return RemoteArray(self, core.zeros(checked.name, lengths), lengths, checked)
 
     def pinned(self, shape: int | tuple[int, ...], dtype: Any = float) -> numpy.ndarray[Any, Any]:
         """A NumPy array of zeros in memory of this program that is meant for `array` and `RemoteArray.get(out=)`.
@@ -138,10 +139,10 @@ class RemoteGpu:
         lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), checked_type(dtype)
         if any(length < 0 for length in lengths):
             raise InputError(f"{lengths!r:.60} is no shape")
-        self._begin()
-        nbytes = math.prod(lengths) * checked.itemsize
-        made: Any = self._core.pinned(max(nbytes, 1))
-        return cast("numpy.ndarray[Any, Any]", made[:nbytes].view(checked).reshape(lengths))
+        with self._begin() as core:
+            nbytes = math.prod(lengths) * checked.itemsize
+            made: Any = core.pinned(max(nbytes, 1))
+            return cast("numpy.ndarray[Any, Any]", made[:nbytes].view(checked).reshape(lengths))
 
     def pinned_by(self, values: numpy.ndarray[Any, Any]) -> Literal["server", "lock", ""]:
         """How the memory is pinned in which an array of NumPy lies: "server", mapped by the server and page-locked for
@@ -164,8 +165,8 @@ class RemoteGpu:
             if each._gpu is not self:
                 raise InputError("an array of another remote GPU: get() it first")
         named = [(name, number(name, value)) for name, value in numbers.items()]
-        self._begin(stream)
-        return RemoteArray(self, self._core.run(function, [each._number for each in arrays], named))
+        with self._begin(stream) as core:
+            return RemoteArray(self, core.run(function, [each._number for each in arrays], named))
 
     def run_in_pieces(
         self,
@@ -220,11 +221,11 @@ class RemoteGpu:
         shape = lengths_of("grid", grid), lengths_of("block", block), shared
         if not 0 <= shared < 1 << 31:
             raise InputError(f"shared={shared!r:.60}: write a number of bytes")
-        self._begin(stream)
-        code = self._codes.get(kernel.code)
-        if code is None:
-            code = self._codes[kernel.code] = self._core.load_kernels(kernel.code)
-        self._core.launch(code, kernel.name, *shape, given)
+        with self._begin(stream) as core:
+            code = self._codes.get(kernel.code)
+            if code is None:
+                code = self._codes[kernel.code] = core.load_kernels(kernel.code)
+            core.launch(code, kernel.name, *shape, given)
 
     def copy_of(self, array: RemoteArray) -> RemoteArray:
         """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
@@ -235,10 +236,9 @@ class RemoteGpu:
         that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
         InputError for an array of this GPU, and as synchronize.
         """
-        self._begin()
-        array._gpu._begin()
-        copy = self._core.copy_of(array._gpu._core, array._number)
-        return RemoteArray(self, copy, array.shape, array.dtype)
+        with self._begin() as core, array._gpu._begin() as other:
+            copy = core.copy_of(other, array._number)
+            return RemoteArray(self, copy, array.shape, array.dtype)
 
     def copies_plain(self, other: RemoteGpu) -> bool:
         """Whether copies from `other` go unencrypted between machines: all want `data_plain`. Raises nothing."""
@@ -246,15 +246,15 @@ class RemoteGpu:
 
     def flush(self) -> None:
         """Sends the requests that are still here. Raises as every call."""
-        self._begin()
-        self._core.flush()
+        with self._begin() as core:
+            core.flush()
 
     def synchronize(self) -> None:
         """Waits until all requests have been carried out. Raises as every call, and the error of the first request that
         failed.
         """
-        self._begin()
-        self._core.synchronize()
+        with self._begin() as core:
+            core.synchronize()
 
     def account(self) -> dict[str, float]:
         """The seconds of all requests so far, at seven points: `input`, `compute` and `output` as the client and as the
@@ -263,8 +263,8 @@ class RemoteGpu:
         Of the client's `compute` the waiting is in the call that waits: in `synchronize`, or in a `get`'s `output`. The
         server's `compute` ends when it finds that all functions are over.
         """
-        self._begin()
-        return {point: total for point, (total, _, _) in zip(POINTS, self._core.times(), strict=True)}
+        with self._begin() as core:
+            return {point: total for point, (total, _, _) in zip(POINTS, core.times(), strict=True)}
 
     def close(self) -> None:
         """Gives the arrays back and ends the process at the server. Raises nothing if it has gone already."""
@@ -287,12 +287,12 @@ class RemoteGpu:
     ) -> numpy.ndarray[Any, Any]:
         import numpy
 
-        self._begin(stream)
-        self._take_road("output", nbytes)
-        if out is not None:
-            shape = tuple(self._core.get_into(array, out))
-            if shape != out.shape:
-                raise InputError(f"an array of the shape {shape} for room of the shape {out.shape}")
-            return out
-        values: Any = self._core.get(array, numpy.empty)
-        return cast("numpy.ndarray[Any, Any]", values)
+        with self._begin(stream) as core:
+            self._take_road("output", nbytes)
+            if out is not None:
+                shape = tuple(core.get_into(array, out))
+                if shape != out.shape:
+                    raise InputError(f"an array of the shape {shape} for room of the shape {out.shape}")
+                return out
+            values: Any = core.get(array, numpy.empty)
+            return cast("numpy.ndarray[Any, Any]", values)

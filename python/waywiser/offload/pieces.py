@@ -65,10 +65,10 @@ def _put(
         return [gpu.array(each) for each in values]
     if not kept:
         kept.extend(gpu.zeros(each.shape, each.dtype) for each in values)
-    gpu._begin(stream._number)
-    for array, each in zip(kept, values, strict=True):
-        if not gpu._core.begin_put(array._number, 0, each):
-            gpu._core.put(array._number, 0, each)
+    with gpu._begin(stream._number) as core:
+        for array, each in zip(kept, values, strict=True):
+            if not core.begin_put(array._number, 0, each):
+                core.put(array._number, 0, each)
     return kept
 
 

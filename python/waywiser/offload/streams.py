@@ -52,21 +52,21 @@ class RemoteStream:
         event of another GPU.
         """
         self._check(event)
-        self._gpu._begin(self._number)
-        self._gpu._core.record(event._number)
+        with self._gpu._begin(self._number) as core:
+            core.record(event._number)
 
     def wait(self, event: RemoteEvent) -> None:
         """Later calls of this stream wait for the event as it was recorded last; this program does not. Raises
         InputError for an event of another GPU; one that was not recorded is told by the next call that has an answer.
         """
         self._check(event)
-        self._gpu._begin(self._number)
-        self._gpu._core.wait(event._number)
+        with self._gpu._begin(self._number) as core:
+            core.wait(event._number)
 
     def synchronize(self) -> None:
         """Waits until all calls of this stream are over. Raises as synchronize."""
-        self._gpu._begin(self._number)
-        self._gpu._core.synchronize()
+        with self._gpu._begin(self._number) as core:
+            core.synchronize()
 
     def _check(self, event: RemoteEvent) -> None:
         if event._gpu is not self._gpu:
@@ -87,8 +87,8 @@ class RemoteEvent:
 
     def synchronize(self) -> None:
         """Waits until the event has happened. Raises as synchronize, and InputError if it was not recorded."""
-        self._gpu._begin()
-        self._gpu._core.await_event(self._number)
+        with self._gpu._begin() as core:
+            core.await_event(self._number)
 
     def seconds_since(self, earlier: RemoteEvent) -> float:
         """The seconds from `earlier` to this event by the GPU's clock. Waits for both. Raises as synchronize, and
@@ -96,8 +96,8 @@ class RemoteEvent:
         """
         if earlier._gpu is not self._gpu:
             raise InputError("an event of another remote GPU")
-        self._gpu._begin()
-        return self._gpu._core.since(self._number, earlier._number)
+        with self._gpu._begin() as core:
+            return core.since(self._number, earlier._number)
 
     def __del__(self) -> None:
         self._gpu._freed.append(self._number)  # told before the next request: this may be any thread

@@ -40,11 +40,13 @@ Place CMemory::place_of(const Group& group, const void* address) const {
 
 void* CMemory::add(Memory memory) {
   void* address = memory.region().data;
+  const std::lock_guard lock(mutex_);
   given_.emplace(address, std::move(memory));
   return address;
 }
 
 void CMemory::free(void* address) {
+  const std::lock_guard lock(mutex_);
   if (given_.erase(address) == 0)
     throw Error(ErrorKind::invalid_input, "this memory is not from ww_gpu_allocate, or it has been freed");
 }

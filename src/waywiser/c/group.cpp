@@ -20,6 +20,7 @@ JoinOptions join_options(const ww_join_options& asked) {
   JoinOptions options = usual_options();
   if (asked.timeout != 0) options.timeout = asked.timeout;
   if (asked.progress_thread != 0) options.progress_thread = true;
+  options.threads = asked.threads != 0;
   if (asked.virtual_gpus != 0) {
     VirtualMachine machine;
     machine.gpus = asked.virtual_gpus;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ class CMemory {
 
  private:
   const bool opened_;
+  std::mutex mutex_;  // groups that threads use at once
   std::map<void*, Memory> given_;
 };
 
@@ -63,6 +65,7 @@ struct ww_halo {
 };
 struct ww_remote {
   waywiser::RemoteGpu gpu;
+  std::mutex mutex = {};  // of the next
   std::map<void*, waywiser::PinnedMemory> pinned = {};
 };
 struct ww_stream {

@@ -63,7 +63,7 @@ int ww_remote_open(const char* address, const char* key, int gpu, double timeout
     if (key != nullptr) options.key = key;
     options.gpu = gpu;
     options.timeout = timeout;
-    *remote = new ww_remote{connect_remote_gpu(options)};
+    *remote = new ww_remote{.gpu = connect_remote_gpu(options)};
   });
 }
 
@@ -97,13 +97,16 @@ int ww_remote_pinned(ww_remote* remote, size_t bytes, void** data) {
     ww_remote& made = given(remote, "the remote GPU");
     const PinnedMemory memory = made.gpu.pinned(bytes);
     place = memory.region().data;
+    const std::lock_guard lock(made.mutex);
     made.pinned.emplace(place, memory);
   });
 }
 
 int ww_remote_unpin(ww_remote* remote, void* data) {
   return guarded([&] {
-    if (given(remote, "the remote GPU").pinned.erase(data) == 0)
+    ww_remote& made = given(remote, "the remote GPU");
+    const std::lock_guard lock(made.mutex);
+    if (made.pinned.erase(data) == 0)
       throw Error(ErrorKind::invalid_input, "no memory of ww_remote_pinned begins there");
   });
 }

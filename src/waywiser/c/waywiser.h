@@ -7,7 +7,13 @@
  * on a GPU; the library finds out from the address. Input and output may overlap only as docs/groups.md says: where
  * they may be the same array or, in gathers and scatters, one this rank's block of the other. All ranks of a group must
  * call collectives in the same order, with the same counts, types and roots. Once one rank has failed, all calls of all
- * ranks of the job return an error with the first reason. One thread at a time may use a group. */
+ * ranks of the job return an error with the first reason.
+ *
+ * Threads: one thread at a time may be in a call of what one ww_join returned: its group, all groups split from it, and
+ * their futures, windows, prepared and halo exchanges. A call that another thread's call meets returns invalid input,
+ * and the other one goes on. With the option `threads` different groups may be used by different threads at once; two
+ * threads in one group get the same error. Each thread may also call ww_join by itself, in the same order at all ranks.
+ * Functions that free wait until the other thread's call is over, or polls. */
 #ifndef WAYWISER_C_WAYWISER_H
 #define WAYWISER_C_WAYWISER_H
 
@@ -112,6 +118,7 @@ typedef struct ww_join_options {
   double timeout;      /* of every wait, seconds; 0: WAYWISER_TIMEOUT, or 60 */
   int progress_thread; /* 1: operations progress while the program computes; 0: WAYWISER_PROGRESS_THREAD, or no */
   int virtual_gpus;    /* for tests without a GPU: number of virtual GPUs of 1 GiB that replace CUDA's */
+  int threads;         /* 1: threads may use different groups at once; calls that wait then give way to each other */
 } ww_join_options;
 
 /* In place of a rank and of a tag, to receive and to probe. */
@@ -425,8 +432,9 @@ WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
 /* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
  * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run, ww_remote_launch, ww_remote_record, ww_remote_wait
  * and ww_remote_release do not wait for the server: the error of a request that fails there is returned by the next
- * call that waits, and the requests between them are not carried out. One thread at a time may use a GPU. Errors:
- * invalid input, device, timeout; io if the server has gone.
+ * call that waits, and the requests between them are not carried out. One thread at a time may use a GPU: a call
+ * that another thread's call meets returns invalid input. Each thread may open one. Errors: invalid input, device,
+ * timeout; io if the server has gone.
  * ------------------
  */
 

@@ -31,6 +31,12 @@ HostCollectives::HostCollectives(std::shared_ptr<Session> session, Members membe
       members_(std::make_shared<const Members>(std::move(members))),
       execution_(*session_) {}
 
+void HostCollectives::refuse_thread() const {
+  throw Error(ErrorKind::invalid_input,
+              "rank " + std::to_string(rank()) + ": another thread is in a call of this group" +
+                  ": one thread at a time may use a group; make one for each thread by split");
+}
+
 void HostCollectives::refuse_rank(int rank, const char* what) const {
   throw Error(ErrorKind::invalid_input, std::string(what) + " rank " + std::to_string(rank) +
                                             ": the group has ranks 0 to " + std::to_string(size() - 1));

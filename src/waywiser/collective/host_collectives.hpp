@@ -18,11 +18,28 @@ struct CollectiveAlgorithm;
 
 // The collectives that the hosts of one group carry out, and the state that they share with all other calls of the
 // group: its members, and its call numbers, which are equal at all ranks.
-class HostCollectives final : public RankExchange {
+class HostCollectives final : public RankExchange, public std::enable_shared_from_this<HostCollectives> {
  public:
   HostCollectives(std::shared_ptr<Session> session, Members members);
   HostCollectives(const HostCollectives&) = delete;
   HostCollectives& operator=(const HostCollectives&) = delete;
+
+  // Held around each call of the group (std::lock_guard). Throws invalid_input if another thread is in a call of the
+  // rank, or of the group if threads share the rank.
+  void lock() {
+    keep_out();
+    session_->lock();
+  }
+  void unlock() noexcept {
+    session_->unlock();
+    if (session_->call_lock().is_shared()) own_.unlock();
+  }
+  // The same around calls that belong together (Hold): between them others have their turns.
+  void hold() {
+    if (!session_->call_lock().is_shared()) return session_->hold();
+    if (!own_.hold()) refuse_thread();
+  }
+  void let_go() noexcept { session_->call_lock().is_shared() ? own_.let_go() : session_->let_go(); }
 
   Session& session() const noexcept { return *session_; }
   const std::shared_ptr<Session>& shared_session() const noexcept { return session_; }
@@ -67,6 +84,11 @@ class HostCollectives final : public RankExchange {
   void set_algorithm(std::string_view way);
 
  private:
+  void keep_out() {
+    if (session_->call_lock().is_shared() && !own_.lock()) [[unlikely]]
+      refuse_thread();
+  }
+  [[noreturn]] void refuse_thread() const;
   [[noreturn]] void refuse_rank(int rank, const char* what) const;
   CollectiveCall complete(const CollectiveCall& wanted) const;
   const CollectiveAlgorithm* set_algorithm(const CollectiveCall& complete) const;
@@ -78,6 +100,7 @@ class HostCollectives final : public RankExchange {
 
   const std::shared_ptr<Session> session_;
   const std::shared_ptr<const Members> members_;
+  CallLock own_{false};  // if threads share the rank
   std::uint64_t messages_ = 0, collectives_ = 0;
   ScheduleCache schedules_;
   Execution execution_;  // of blocking calls

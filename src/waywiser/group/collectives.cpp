@@ -66,7 +66,6 @@ Bytes own_block(const CollectiveCall& wanted, int rank, DataType type) {
 // Whether input and output are one array may differ between ranks, the algorithm must not: all_to_all reads a copy.
 Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                          Mode mode) {
-  const std::lock_guard lock(session());
   std::vector<std::byte> copy;
   try {
     if (share_memory(input.region, output.region) && uses_both(wanted, hosts->rank())) {
@@ -77,7 +76,7 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
         input.region.data = copy.data();
       }
     }
-    if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
+    if (mode.begins()) return {hosts, hosts->start(call, wanted, input, output)};
     if (!gpus.collective(call, wanted, input, output, mode.stream())) hosts->run(call, wanted, input, output);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) hosts->take_back(call);
@@ -87,6 +86,7 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
 }
 
 Future Group::barrier(Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   const Call call = state_->hosts->next_call(CallKind::barrier, {});
   const Place place = mode.stream() != nullptr ? mode.stream()->place() : host(0);
   const Elements nothing({nullptr, 0, place}, DataType::uint8);
@@ -94,12 +94,14 @@ Future Group::barrier(Mode mode) {
 }
 
 Future Group::broadcast(Elements data, int root, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "broadcast from");
   const Call call = state_->hosts->next_call(CallKind::broadcast, data, -1, ReduceOp::sum, root);
   return state_->run(call, asked(Collective::broadcast, data.count(), root), data, data, mode);
 }
 
 Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "reduce to");
   check_reduces(CallKind::reduce, input, output, op);
   if (rank() == root)
@@ -111,6 +113,7 @@ Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root
 }
 
 Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   check_reduces(CallKind::all_reduce, input, output, op);
   check_count(CallKind::all_reduce, "the output", output.count(), input.count());
   const Call call = state_->hosts->next_call(CallKind::all_reduce, input, -1, op);
@@ -118,6 +121,7 @@ Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode
 }
 
 Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   check_reduces(CallKind::reduce_scatter, input, output, op);
   check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
   const Call call = state_->hosts->next_call(CallKind::reduce_scatter, input, -1, op);
@@ -125,6 +129,7 @@ Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, 
 }
 
 Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_gather, input, output);
   check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
   const Call call = state_->hosts->next_call(CallKind::all_gather, input);
@@ -132,6 +137,7 @@ Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
 }
 
 Future Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_gather, input, output);
   CollectiveCall wanted = asked(Collective::all_gather, 0);
   wanted.counts = checked_counts(CallKind::all_gather, counts, size());
@@ -142,6 +148,7 @@ Future Group::all_gather_v(ConstElements input, Elements output, std::span<const
 }
 
 Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_to_all, input, output);
   check_count(CallKind::all_to_all, "the output", output.count(), input.count());
   const auto ranks = static_cast<std::size_t>(size());
@@ -154,6 +161,7 @@ Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
 
 Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
                            std::span<const std::size_t> take, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_to_all_v, input, output);
   CollectiveCall wanted = asked(Collective::all_to_all, 0);
   wanted.counts = checked_counts(CallKind::all_to_all_v, give, size());
@@ -165,6 +173,7 @@ Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> giv
 }
 
 Future Group::gather(ConstElements input, Elements output, int root, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "gather to");
   check_types(CallKind::gather, input, output);
   if (rank() == root)
@@ -174,6 +183,7 @@ Future Group::gather(ConstElements input, Elements output, int root, Mode mode) 
 }
 
 Future Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "gather to");
   check_types(CallKind::gather, input, output);
   CollectiveCall wanted = asked(Collective::gather, 0, root);
@@ -186,6 +196,7 @@ Future Group::gather_v(ConstElements input, Elements output, std::span<const std
 }
 
 Future Group::scatter(ConstElements input, Elements output, int root, Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "scatter from");
   check_types(CallKind::scatter, input, output);
   if (rank() == root)
@@ -196,6 +207,7 @@ Future Group::scatter(ConstElements input, Elements output, int root, Mode mode)
 
 Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
                         Mode mode) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "scatter from");
   check_types(CallKind::scatter, input, output);
   CollectiveCall wanted = asked(Collective::scatter, 0, root);

@@ -1,27 +1,28 @@
 #include "waywiser/group/future.hpp"
 
-#include "waywiser/comm/session/session.hpp"
+#include "waywiser/collective/host_collectives.hpp"
 
 namespace waywiser {
 
-Future::Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation)
-    : session_(std::move(session)), operation_(std::move(operation)) {}
+Future::Future(std::shared_ptr<HostCollectives> group, std::shared_ptr<Activity> operation)
+    : group_(std::move(group)), operation_(std::move(operation)) {}
 
 void Future::keep(std::shared_ptr<void> owner) {
-  if (!operation_) return;
-  const std::lock_guard lock(*session_);
-  operation_->keeps = std::move(owner);
+  if (!group_) return;
+  const std::lock_guard lock(*group_);
+  if (operation_) operation_->keeps = std::move(owner);
 }
 
 void Future::drop() noexcept {
-  if (!session_->is_forked()) try {
-      const std::lock_guard lock(*session_);
-      if (!session_->is_under_way(*operation_))
+  Session& session = group_->session();
+  const WhenFree lock(session.call_lock());
+  if (!session.is_forked() && operation_) try {
+      if (!session.is_under_way(*operation_))
         operation_->keeps.reset();
       else if (operation_->keeps)
-        session_->leave_alone(operation_);
+        session.leave_alone(operation_);
       else
-        session_->give_up(*operation_);
+        session.give_up(*operation_);
     } catch (const std::exception&) {  // the group has failed, and holds nothing of it
     }
   operation_.reset();
@@ -33,19 +34,23 @@ void Future::finish() noexcept {
 }
 
 bool Future::done() {
+  if (!group_) return true;
+  const std::lock_guard lock(*group_);
   if (!operation_) return true;
-  const InCall in_call(*session_, operation_->call());
-  session_->progress();
-  const bool under_way = session_->is_under_way(*operation_);
+  Session& session = group_->session();
+  const InCall in_call(session, operation_->call());
+  session.progress();
+  const bool under_way = session.is_under_way(*operation_);
   if (under_way) return false;
   finish();
   return true;
 }
 
 void Future::wait() {
+  if (!group_) return;
+  const std::lock_guard lock(*group_);
   if (!operation_) return;
-  const std::lock_guard lock(*session_);
-  session_->wait_for(*operation_);
+  group_->session().wait_for(*operation_);
   finish();
 }
 

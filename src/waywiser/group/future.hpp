@@ -9,7 +9,7 @@
 namespace waywiser {
 
 class Activity;
-class Session;
+class HostCollectives;
 class Stream;
 
 // When a call is complete.
@@ -55,11 +55,11 @@ class [[gnu::visibility("default")]] Future {
  public:
   Future() = default;  // done
   // nullptr: done.
-  Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation);
+  Future(std::shared_ptr<HostCollectives> group, std::shared_ptr<Activity> operation);
   Future(Future&& other) noexcept = default;
   Future& operator=(Future&& other) noexcept {
     if (operation_) drop();
-    session_ = std::move(other.session_);
+    group_ = std::move(other.group_);
     operation_ = std::move(other.operation_);
     return *this;
   }
@@ -81,7 +81,7 @@ class [[gnu::visibility("default")]] Future {
   void finish() noexcept;
   void drop() noexcept;
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<HostCollectives> group_;
   std::shared_ptr<Activity> operation_;
 };
 

@@ -29,7 +29,8 @@ GpuCalls::GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_
 
 // The child of a fork does not touch the parent's GPU.
 GpuCalls::~GpuCalls() {
-  const std::lock_guard lock(session_);
+  session_.lock_when_free_of(hosts_.members().key());
+  const std::lock_guard lock(session_, std::adopt_lock);
   if (session_.is_forked() && on_gpus_) static_cast<void>(new std::shared_ptr<GpuCollectives>(std::move(on_gpus_)));
   on_gpus_.reset();
 }

@@ -67,7 +67,7 @@ Group& Group::operator=(Group&& other) noexcept {
 Group::~Group() {
   if (!state_) return;
   const std::shared_ptr<Session> session = state_->hosts->shared_session();  // goes when it is unlocked
-  const std::lock_guard lock(*session);
+  const WhenFree lock(session->call_lock());
   state_.reset();
 }
 
@@ -87,7 +87,7 @@ void Group::end() noexcept {
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {
   check_tag(tag, mode);
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   if (mode.begins()) return state_->messages.begin_send(data, to, tag);
   mode.stream() != nullptr ? state_->gpus.send(data, to, *mode.stream()) : state_->messages.send(data, to, tag);
   return {};
@@ -97,7 +97,7 @@ Future Group::recv(Elements data, int from, int tag, Mode mode, MessageStatus* s
   if (from == any_source || tag == any_tag || status != nullptr) [[unlikely]]
     return recv_any(data, {from, tag}, mode, status);
   check_tag(tag, mode);
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   if (mode.begins()) return state_->messages.begin_recv(data, from, tag);
   mode.stream() != nullptr ? state_->gpus.recv(data, from, *mode.stream()) : state_->messages.recv(data, from, tag);
   return {};
@@ -107,7 +107,7 @@ Future Group::recv_any(Elements data, Envelope wanted, Mode mode, MessageStatus*
   if (mode.stream() != nullptr)
     throw Error(ErrorKind::invalid_input, "recv on a stream: it names its source, and it has no tag and no status");
   if (wanted.tag != any_tag) check_tag(wanted.tag, mode);
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   Future future = state_->messages.begin_recv(data, wanted, status);
   if (!mode.begins()) future.wait();
   return future;
@@ -115,13 +115,13 @@ Future Group::recv_any(Elements data, Envelope wanted, Mode mode, MessageStatus*
 
 std::optional<MessageStatus> Group::probe(int from, int tag, std::optional<Seconds> patience) {
   if (tag != any_tag) check_tag(tag, Mode::wait);
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   return state_->messages.probe({from, tag}, patience);
 }
 
 Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag, Mode mode) {
   check_tag(tag, mode);
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   if (mode.begins()) return state_->messages.begin_sendrecv(data, to, into, from, tag);
   if (mode.stream() != nullptr)
     state_->gpus.sendrecv(data, to, into, from, *mode.stream());
@@ -131,39 +131,43 @@ Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int 
 }
 
 Future Group::neighbor_exchange(std::span<const Exchange> neighbors, Mode mode) {
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   if (mode.begins()) return state_->messages.begin_exchange(neighbors);
   mode.stream() != nullptr ? state_->gpus.exchange(neighbors, *mode.stream()) : state_->messages.exchange(neighbors);
   return {};
 }
 
 void Group::prepare(Place gpu, Bytes largest) {
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   state_->gpus.prepare(gpu, largest);
 }
 
 void Group::synchronize(Stream& stream) {
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   state_->gpus.synchronize(stream);
 }
 
 Window Group::expose(Region memory) {
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   return Window(memory.place.is_gpu() ? Window::State::of_gpu(state_->hosts, memory, state_->exposed)
                                       : Window::State::of_host(state_->hosts, memory));
 }
 
 void Group::flush() {
+  const std::lock_guard lock(*state_->hosts);
   const Call call = state_->hosts->next_call(CallKind::put, {});
   const InCall in_call(state_->session(), call);
   flush_puts(state_->session(), call, state_->hosts->members().peer(rank()));
 }
 
-std::string Group::why_staged() const { return state_->gpus.why_staged(); }
+std::string Group::why_staged() const {
+  const std::lock_guard lock(*state_->hosts);
+  return state_->gpus.why_staged();
+}
 
 std::string Group::why_staged(int rank) const {
   state_->hosts->check_rank(rank, "why_staged of");
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   return state_->session().gpus().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
 }
 
@@ -174,12 +178,12 @@ std::string Group::why_not_planned() const {
 
 std::string Group::encrypted_by(int rank) const {
   state_->hosts->check_rank(rank, "encrypted_by of");
-  const std::lock_guard lock(state_->session());
+  const std::lock_guard lock(*state_->hosts);
   return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
 }
 
 bool authenticated(const Group& group) {
-  const std::lock_guard lock(group.state_->session());
+  const std::lock_guard lock(*group.state_->hosts);
   const auto& session = group.state_->session();
   const auto& world = group.state_->hosts->members().world;
   return session.network().encrypted ||
@@ -194,6 +198,7 @@ bool same_machine(const Group& group, int rank) {
 }
 
 void Group::set_algorithm(std::string_view name) {
+  const std::lock_guard lock(*state_->hosts);
   state_->hosts->set_algorithm(name);
   state_->gpus.set_algorithm(name);
 }

@@ -23,7 +23,12 @@ struct JoinOptions;
 
 // Ranks that exchange arrays. Every call waits at most timeout() and an error names what it waited for; once one rank
 // has failed, all calls of all ranks throw. Arrays may be empty and at any address; input and output may be the same
-// array. All ranks must call the collectives in the same order. One thread at a time may use a rank.
+// array. All ranks must call the collectives in the same order.
+//
+// Threads: one thread at a time may be in a call of a rank, which is one Group::join(), with all groups split from it
+// and all that is made of them. A call that meets one of another thread throws invalid_input, and the other call goes
+// on. With JoinOptions::threads different groups may be used by different threads at once; two threads in one group
+// still throw. Each thread may also join by itself. Destructors wait until the other thread's call is over, or polls.
 class [[gnu::visibility("default")]] Group {
  public:
   // The group of all ranks that the launcher has started. Throws invalid_input, timeout, io, unavailable (no UCX).

@@ -118,7 +118,7 @@ std::shared_ptr<Activity> GroupMessages::started(std::shared_ptr<Activity> opera
 
 Future GroupMessages::future_of(std::shared_ptr<Activity> operation) {
   if (!operation) return {};
-  return {hosts_.shared_session(), std::move(operation)};
+  return {hosts_.shared_from_this(), std::move(operation)};
 }
 
 std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, int label) {

@@ -112,7 +112,8 @@ void Prepared::State::set_up_messages(std::span<const ArrayExchange> exchange, s
 
 // Waits for started kernels first.
 Prepared::State::~State() {
-  const std::lock_guard lock(group->session());
+  group->session().lock_when_free_of(group->hosts->members().key());
+  const std::lock_guard lock(group->session(), std::adopt_lock);
   if (all_on_gpus && !group->session().is_forked()) group->gpus.end_prepared();
 }
 
@@ -126,7 +127,7 @@ void Prepared::State::check_is_over() const {
 }
 
 void Prepared::State::start(Stream& stream) {
-  const std::lock_guard lock(group->session());
+  const std::lock_guard lock(*group->hosts);
   check_is_over();
   const Call call = next_call();
   if (on_gpus) {
@@ -147,7 +148,7 @@ void Prepared::State::start(Stream& stream) {
 }
 
 void Prepared::State::start() {
-  const std::lock_guard lock(group->session());
+  const std::lock_guard lock(*group->hosts);
   check_is_over();
   const Call call = next_call();
   if (!on_gpus && !on_hosts) {
@@ -164,12 +165,12 @@ void Prepared::State::start() {
   }
   on_hosts->begin(call);
   group->session().start(on_hosts);
-  if (on_hosts->under_way) begun = Future(group->hosts->shared_session(), on_hosts);
+  if (on_hosts->under_way) begun = Future(group->hosts, on_hosts);
   begun.keep(owner);
 }
 
 void Prepared::State::wait() {
-  const std::lock_guard lock(group->session());
+  const std::lock_guard lock(*group->hosts);
   if (!waits_for_stream) {
     begun.wait();
     if (std::exchange(unpacks, false)) packed->unpack();
@@ -187,7 +188,10 @@ Prepared::~Prepared() = default;
 void Prepared::start(Stream& stream) { state_->start(stream); }
 void Prepared::start() { state_->start(); }
 void Prepared::wait() { state_->wait(); }
-void Prepared::keep(std::shared_ptr<void> owner) { state_->owner = std::move(owner); }
+void Prepared::keep(std::shared_ptr<void> owner) {
+  const std::lock_guard lock(*state_->group->hosts);
+  state_->owner = std::move(owner);
+}
 const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
 
 const std::string& Prepared::why_copied() const noexcept {
@@ -216,7 +220,7 @@ Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
 
 Prepared Prepared::of_parts(Group& group, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays) {
   const std::shared_ptr<Group::State>& state = group.state_;
-  const std::lock_guard lock(state->session());
+  const std::lock_guard lock(*state->hosts);
   if (arrays.size() != 2 * neighbors.size())
     throw Error(ErrorKind::invalid_input, std::to_string(arrays.size()) + " arrays for " +
                                               std::to_string(neighbors.size()) + " neighbours, which have two each");
@@ -234,7 +238,7 @@ Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const 
   if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "a schedule: avg is for collectives");
   check_reductions(schedule, op);
   check_apart(schedule, arrays);
-  const std::lock_guard lock(group.state_->session());
+  const std::lock_guard lock(*group.state_->hosts);
   auto kept = std::make_shared<const Schedule>(std::move(schedule));
   return Prepared(std::make_unique<State>(group.state_, kept, arrays, std::nullopt, op));
 }

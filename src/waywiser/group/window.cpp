@@ -28,7 +28,8 @@ Window& Window::operator=(Window&& other) noexcept {
 Window::~Window() {
   if (!state_) return;
   const std::shared_ptr<Session> session = state_->hosts->shared_session();  // goes when it is unlocked
-  const std::lock_guard lock(*session);
+  session->lock_when_free_of(state_->hosts->members().key());
+  const std::lock_guard lock(*session, std::adopt_lock);
   state_.reset();
 }
 
@@ -40,6 +41,7 @@ Bytes Window::bytes_of(int rank) const {
 }
 
 void Window::put(ConstRegion data, int to, Bytes offset) const {
+  const std::lock_guard lock(*state_->hosts);
   state_->check_access(to, offset, data.bytes);
   if (to == state_->hosts->rank()) check_apart(CallKind::put, {data, local().slice(offset, data.bytes)});
   const Call call = state_->hosts->next_call(CallKind::put, {data, DataType::uint8}, to);
@@ -50,6 +52,7 @@ void Window::put(ConstRegion data, int to, Bytes offset) const {
 }
 
 void Window::get(Region data, int from, Bytes offset) const {
+  const std::lock_guard lock(*state_->hosts);
   state_->check_access(from, offset, data.bytes);
   if (from == state_->hosts->rank()) check_apart(CallKind::get, {local().slice(offset, data.bytes), data});
   const Call call = state_->hosts->next_call(CallKind::get, {data, DataType::uint8}, from);
@@ -60,6 +63,7 @@ void Window::get(Region data, int from, Bytes offset) const {
 }
 
 void Window::signal(int to, Bytes offset, std::uint64_t value) const {
+  const std::lock_guard lock(*state_->hosts);
   if (offset % sizeof value != 0) throw Error(ErrorKind::invalid_input, "a signal needs an aligned offset");
   state_->check_access(to, offset, sizeof value);
   const Call call = state_->hosts->next_call(CallKind::signal, {}, to);
@@ -69,6 +73,7 @@ void Window::signal(int to, Bytes offset, std::uint64_t value) const {
 }
 
 void Window::wait(Bytes offset, std::uint64_t at_least) const {
+  const std::lock_guard lock(*state_->hosts);
   const Region flag = local().slice(offset, sizeof at_least);
   if (reinterpret_cast<std::uintptr_t>(flag.data) % sizeof at_least != 0)
     throw Error(ErrorKind::invalid_input, "a signal needs an aligned address");

@@ -104,6 +104,7 @@ void HaloExchange::State::use(const HaloChoice& wanted) {
 }
 
 std::vector<HaloSideUse> HaloExchange::sides() const {
+  const auto alone = state_->alone();
   const State& state = *state_;
   std::vector<HaloSideUse> all;
   for (std::size_t i = 0; i < state.partition.gives.size(); ++i) {

@@ -156,6 +156,7 @@ void HaloExchange::State::check_is_over(const char* what) const {
 }
 
 void HaloExchange::State::start(Stream* stream) {
+  const auto held = alone();
   check_is_over("it is started again");
   if (!run) refuse_fields("no variant could be prepared");
   const Seconds called = now_seconds();
@@ -167,6 +168,7 @@ void HaloExchange::State::start(Stream* stream) {
 }
 
 void HaloExchange::State::finish() {
+  const auto held = alone();
   if (!under_way) refuse_fields("finish() without start()");
   under_way = false;
   const Seconds called = now_seconds();
@@ -179,6 +181,7 @@ void HaloExchange::State::finish() {
 
 HaloExchange::HaloExchange(Group& group, HaloPartition partition, std::span<const HaloArray> fields)
     : state_(std::make_unique<State>(group, std::move(partition))) {
+  const auto alone = state_->alone();
   set_fields(fields);
 }
 HaloExchange::HaloExchange(HaloExchange&& other) noexcept = default;
@@ -199,6 +202,7 @@ void HaloExchange::exchange(Stream& stream) {
 
 void HaloExchange::set_fields(std::span<const HaloArray> fields) {
   State& state = *state_;
+  const auto alone = state.alone();
   state.set_fields(fields);
   const bool again = state.tuned_for > 0 && !state.kinds_of_all().empty();
   again ? state.tune(state.tuned_for, state.tuned_file) : state.use_default();
@@ -206,13 +210,18 @@ void HaloExchange::set_fields(std::span<const HaloArray> fields) {
 
 HaloVariant HaloExchange::variant() const noexcept { return state_->choice.variant; }
 
-void HaloExchange::use(HaloVariant variant) { state_->use(state_->all_by(variant)); }
+void HaloExchange::use(HaloVariant variant) {
+  const auto alone = state_->alone();
+  state_->use(state_->all_by(variant));
+}
 
 void HaloExchange::use(std::span<const HaloVariant> of_sides) {
+  const auto alone = state_->alone();
   state_->use(state_->agreed({of_sides.begin(), of_sides.end()}));
 }
 
 std::string HaloExchange::explain() const {
+  const auto alone = state_->alone();
   const std::string text = state_->tuning ? waywiser::explain(*state_->tuning)
                                           : std::string(name(state_->choice.variant)) + ": " + state_->reason;
   const std::string sides = state_->choice.variant == HaloVariant::mixed ? state_->words_of_sides() : "";
@@ -221,6 +230,7 @@ std::string HaloExchange::explain() const {
 }
 
 HaloCounts HaloExchange::counts(HaloVariant variant) const {
+  const auto alone = state_->alone();
   HaloCounts all = state_->counts[static_cast<std::size_t>(variant)];
   if (variant == state_->choice.variant && state_->run) all += state_->run->counts();
   return all;
@@ -232,9 +242,13 @@ HaloCounts HaloExchange::counts() const {
   return all;
 }
 
-HaloTimes HaloExchange::times() const { return state_->times; }
+HaloTimes HaloExchange::times() const {
+  const auto alone = state_->alone();
+  return state_->times;
+}
 
 void HaloExchange::keep(std::shared_ptr<void> owner) {
+  const auto alone = state_->alone();
   state_->owner = std::move(owner);
   if (state_->run) state_->run->keep(state_->owner);
 }

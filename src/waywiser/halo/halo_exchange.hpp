@@ -42,7 +42,8 @@ struct HaloTimes {
 // Fills the ghosts of any number of fields with the neighbours' values, again and again. All ranks make it together,
 // with the same fields in the same order, and start it equally often; the group and the arrays must outlive it. At each
 // rank all fields are in host memory, or all on one GPU. Between start and finish the fields must not be written, and
-// their ghosts must not be read. Several exchanges may be under way at once if their fields differ.
+// their ghosts must not be read. Several exchanges may be under way at once if their fields differ. Threads: its calls
+// are calls of the group.
 class [[gnu::visibility("default")]] HaloExchange {
  public:
   // Collective. Takes direct where kernels serve it and no two ranks share a GPU, else packed. Throws invalid_input at

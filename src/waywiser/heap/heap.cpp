@@ -7,8 +7,10 @@
 
 namespace waywiser {
 
-Heap::Heap(Group& group, const std::string& name, Place place, Bytes bytes)
-    : state_(std::make_shared<State>(group, name, place, bytes)) {}
+Heap::Heap(Group& group, const std::string& name, Place place, Bytes bytes) {
+  const Hold alone(*hosts_of(group));
+  state_ = std::make_shared<State>(group, name, place, bytes);
+}
 Heap::Heap(Heap&& other) noexcept = default;
 Heap& Heap::operator=(Heap&& other) noexcept = default;
 Heap::~Heap() = default;
@@ -44,6 +46,7 @@ HeapTicket Heap::share(ConstRegion own) const {
 }
 
 Region Heap::open(const HeapTicket& ticket) {
+  const auto alone = state_->alone();
   SharedRegion shared;
   std::memcpy(&shared, ticket.data.data(), sizeof shared);
   shared.gpu.back() = '\0';
@@ -63,6 +66,7 @@ Bytes Heap::inbox_bytes(Bytes most) const noexcept { return one_sided::inbox_byt
 const std::string& Heap::why_no_lines() const noexcept { return state_->why_no_lines; }
 
 void Heap::set_deadline(Seconds deadline) {
+  const auto alone = state_->alone();
   if (!(deadline > 0) || deadline > 1e9)
     throw Error(ErrorKind::invalid_input, "heap '" + name() + "': a deadline is more than 0 and at most 1e9 seconds");
   state_->deadline = deadline;
@@ -74,6 +78,7 @@ void Heap::check() const {
 }
 
 void Heap::synchronize(Stream& stream) const {
+  const auto alone = state_->alone();
   state_->await(stream);
   check();
   if (state_->proxy) state_->proxy->complete();

@@ -26,7 +26,8 @@ class HeapTeam;
 
 // Memory of equal size at all ranks of a group, for one-sided communication inside kernels: waywiser/one_sided.cuh. An
 // offset names the same place at all ranks. The making of a heap and of teams is collective, all else is local. The
-// group must outlive it, and it must live until all ranks have finished their accesses: a barrier tells when.
+// group must outlive it, and it must live until all ranks have finished their accesses: a barrier tells when. Threads:
+// its calls are calls of the group.
 class [[gnu::visibility("default")]] Heap {
  public:
   // Collective: `bytes` of zeros at each rank, all in host memory or all on GPUs. Throws at all ranks: invalid_input if

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "waywiser/comm/session/watchdog.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/heap/heap.hpp"
 #include "waywiser/heap/proxy/heap_proxy.hpp"
 
@@ -58,6 +60,8 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   State& operator=(const State&) = delete;
   ~State();
 
+  // Around each call of the host: keeps other threads out of it, but not the progress thread.
+  Hold<HostCollectives> alone() const { return Hold(*hosts_of(group)); }
   void check_rank(int rank) const;
   // Memory of another rank for this one's kernels. Throws unavailable or device.
   Memory open(const SharedRegion& shared) const;
@@ -93,7 +97,7 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   std::optional<Group> of_proxy;         // its messages are of this group
   std::shared_ptr<HeapProxy> proxy;      // nullptr: all ranks reach all
   std::vector<Memory> tickets;           // opened
-  std::uint64_t teams = 0;               // bits of slots in use at this rank
+  std::atomic<std::uint64_t> teams{0};   // bits of slots in use at this rank
   std::string why_no_lines;              // at all ranks
   one_sided::Protocols protocols;        // of messages, the same at all ranks
 

@@ -16,7 +16,8 @@ struct TeamChoice {
 // The slot is free at all ranks: no kernel of theirs uses it, so no store into it is under way.
 std::optional<HeapTeam> Heap::split(int color, int key) {
   State& state = *state_;
-  const std::vector<TeamChoice> choices = heap_gather(state.group, TeamChoice{color, key, state.teams});
+  const auto alone = state.alone();
+  const std::vector<TeamChoice> choices = heap_gather(state.group, TeamChoice{color, key, state.teams.load()});
   std::uint64_t in_use = 0;
   for (const TeamChoice& each : choices) in_use |= each.in_use;
   const auto slot = static_cast<unsigned>(std::countr_one(in_use));

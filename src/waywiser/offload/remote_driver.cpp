@@ -38,16 +38,27 @@ std::string RemoteDriver::ask(std::string_view question, std::uint64_t number,
                               std::initializer_list<std::uint64_t> arguments, std::string_view name) {
   if (name.size() > longest_kernel_name)
     throw Error(ErrorKind::invalid_input, "a name of " + std::to_string(name.size()) + " bytes");
+  RemoteGpu::State& state = *gpu_.state_;
+  const auto alone = state.alone(question);
   RemoteRequest request = request_for(RequestKind::ask, number);
   request.function = question;
   request.arguments = arguments;
   request.bytes = name.size();
-  RemoteGpu::State& state = *gpu_.state_;
   const ConstRegion text{reinterpret_cast<const std::byte*>(name.data()), name.size(), host(0)};
   state.add(question, request, text, state.group);
   state.told_as(question, [&] { state.requests.flush(); });
   return state.reply_to(question).text;
 }
+
+void RemoteDriver::hold() {
+  try {
+    hosts_of(gpu_.state_->group)->hold();
+  } catch (const Error&) {
+    gpu_.state_->refuse_thread("a call");
+  }
+}
+
+void RemoteDriver::let_go() noexcept { hosts_of(gpu_.state_->group)->let_go(); }
 
 void RemoteDriver::set_timeout(Seconds timeout) { gpu_.state_->group.set_timeout(timeout); }
 
@@ -61,6 +72,7 @@ GpuFacts RemoteDriver::facts() {
 std::uint64_t RemoteDriver::address(std::uint64_t array) { return number_of(ask("address", array)); }
 
 void RemoteDriver::copy(std::uint64_t to, Bytes to_offset, std::uint64_t from, Bytes from_offset, Bytes bytes) {
+  const auto alone = gpu_.state_->alone("copy");
   RemoteRequest request = request_for(RequestKind::copy, to);
   request.offset = to_offset;
   request.bytes = bytes;
@@ -70,6 +82,7 @@ void RemoteDriver::copy(std::uint64_t to, Bytes to_offset, std::uint64_t from, B
 }
 
 void RemoteDriver::fill(std::uint64_t array, Bytes offset, Bytes bytes, std::uint32_t value, unsigned unit) {
+  const auto alone = gpu_.state_->alone("fill");
   RemoteRequest request = request_for(RequestKind::fill, array);
   request.offset = offset;
   request.bytes = bytes;
@@ -80,6 +93,7 @@ void RemoteDriver::fill(std::uint64_t array, Bytes offset, Bytes bytes, std::uin
 
 void RemoteDriver::get(std::uint64_t array, Bytes offset, Region into) {
   RemoteGpu::State& state = *gpu_.state_;
+  const auto alone = state.alone("get");
   RemoteRequest request = request_for(RequestKind::get_part, array);
   request.offset = offset;
   request.bytes = into.bytes;
@@ -98,11 +112,13 @@ void RemoteDriver::get(std::uint64_t array, Bytes offset, Region into) {
 }
 
 RemoteKernel RemoteDriver::kernel(std::uint64_t code, std::string_view name) {
+  const auto alone = gpu_.state_->alone("kernel");
   const std::uint64_t number = ++gpu_.state_->last;
   return kernel_of(number, ask("kernel", number, {code}, name));
 }
 
 RemoteDriver::Variable RemoteDriver::variable(std::uint64_t code, std::string_view name) {
+  const auto alone = gpu_.state_->alone("variable");
   const std::uint64_t number = ++gpu_.state_->last;
   const Json told = parse_json(ask("variable", number, {code}, name), what_answered);
   return {number, read_field<std::uint64_t>(told, "address"), read_field<Bytes>(told, "bytes")};
@@ -118,6 +134,7 @@ int RemoteDriver::occupancy(const RemoteKernel& kernel, int threads, Bytes share
 }
 
 void RemoteDriver::start(const RemoteKernel& kernel, const LaunchShape& shape, std::string_view parameters) {
+  const auto alone = gpu_.state_->alone("launch");
   if (parameters.size() > most_parameter_bytes)
     throw Error(ErrorKind::unavailable,
                 "a kernel with more than " + std::to_string(most_parameter_bytes) + " bytes of parameters");

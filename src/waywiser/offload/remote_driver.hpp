@@ -31,6 +31,10 @@ class RemoteDriver {
  public:
   explicit RemoteDriver(RemoteGpu& gpu) : gpu_(gpu) {}
 
+  // Between these no other thread may call (Hold).
+  void hold();
+  void let_go() noexcept;
+
   // Of every call from now on.
   void set_timeout(Seconds timeout);
   GpuFacts facts();

@@ -1,5 +1,7 @@
 #include "waywiser/offload/remote_gpu.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -34,18 +36,21 @@ std::string RemoteGpu::encrypted_by() const { return state_->group.encrypted_by(
 Bytes RemoteGpu::limit() const noexcept { return state_->limit; }
 
 void RemoteGpu::use_road(DataRoad road) {
+  const auto alone = state_->alone("road");
   RemoteRequest request = request_for(RequestKind::road, 0);
   request.road = road;
   state_->add("road", request);
 }
 
 std::uint64_t RemoteGpu::zeros(const ArrayHead& head) {
+  const auto alone = state_->alone("zeros");
   state_->check_new(head);
   state_->add("zeros", request_for(RequestKind::zeros, ++state_->last, head));
   return state_->last;
 }
 
 std::uint64_t RemoteGpu::array(const ArrayHead& head, ConstRegion bytes) {
+  const auto alone = state_->alone("array");
   state_->check_new(head);
   if (head.bytes() != bytes.bytes)
     throw Error(ErrorKind::invalid_input,
@@ -67,6 +72,7 @@ std::uint64_t RemoteGpu::array(ConstElements values) {
 }
 
 void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
+  const auto alone = state_->alone("put");
   const auto pinned = state_->pinned_at(bytes);
   RemoteRequest request = request_for(pinned ? RequestKind::put_from : RequestKind::put, array);
   request.offset = offset;
@@ -80,6 +86,7 @@ void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
 }
 
 ArrayHead RemoteGpu::get(std::uint64_t array, Elements into) {
+  const auto alone = state_->alone("get");
   if (const auto pinned = state_->pinned_at(into.region)) {
     RemoteRequest request = request_for(RequestKind::get_into, array, {into.type, false, {into.count()}});
     const Seconds begin = now_seconds();
@@ -103,6 +110,7 @@ ArrayHead RemoteGpu::get(std::uint64_t array, Elements into) {
 }
 
 void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room) {
+  const auto alone = state_->alone("get");
   const Seconds begin = now_seconds();
   const RemoteReply reply = state_->answer("get", request_for(RequestKind::get, array));
   Region into;
@@ -121,12 +129,14 @@ void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayH
 }
 
 void RemoteGpu::free(std::uint64_t number) {
+  const auto alone = state_->alone("free");
   state_->add("free", request_for(RequestKind::free, number));
   if (state_->stream == number) state_->stream = 0;
 }
 
 std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uint64_t> arrays,
                              std::span<const RemoteNumber> numbers) {
+  const auto alone = state_->alone("run");
   RemoteRequest request = request_for(RequestKind::run, ++state_->last);
   request.function = function;
   request.arguments.assign(arrays.begin(), arrays.end());
@@ -138,6 +148,7 @@ std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uin
 }
 
 std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
+  const auto alone = state_->alone("load_kernels");
   if (code.empty() || code.size() > longest_code)
     throw Error(ErrorKind::invalid_input, "kernels have 1 to " + std::to_string(longest_code) + " bytes of code");
   RemoteRequest request = request_for(RequestKind::code, ++state_->last);
@@ -150,6 +161,7 @@ std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
 
 void RemoteGpu::launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
                        std::span<const KernelArgument> arguments) {
+  const auto alone = state_->alone("launch");
   RemoteRequest request = request_for(RequestKind::launch, code);
   request.function = kernel;
   request.shape = shape;
@@ -160,7 +172,9 @@ void RemoteGpu::launch(std::uint64_t code, std::string_view kernel, const Launch
 }
 
 std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
+  const auto alone = state_->alone("copy_of");
   if (&other == this) throw Error(ErrorKind::invalid_input, name() + ": an array of this GPU itself");
+  const auto also = other.state_->alone("copy_of");
   state_->answer("copy_of");  // or the other server would wait for all earlier requests here
   std::array<std::byte, digits_of_road / 2> random{};
   fill_with_random(random);
@@ -182,11 +196,13 @@ bool RemoteGpu::copies_plain(const RemoteGpu& other) const noexcept {
 }
 
 void RemoteGpu::flush() {
+  const auto alone = state_->alone("flush");
   state_->check_open();
   state_->told_as("flush", [this] { state_->requests.flush(); });
 }
 
 void RemoteGpu::synchronize() {
+  const auto alone = state_->alone("synchronize");
   const Seconds begin = now_seconds();
   state_->answer("synchronize");
   state_->compute.end = now_seconds();
@@ -194,12 +210,14 @@ void RemoteGpu::synchronize() {
 }
 
 RemoteTimes RemoteGpu::times() {
+  const auto alone = state_->alone("times");
   state_->answer("times");  // what the GPU's clock says is read behind each answer
   const RemoteReply reply = state_->answer("times");
   return {state_->input, state_->compute, state_->output, reply.times};
 }
 
 ClockOffset RemoteGpu::align_clocks(int rounds) {
+  const auto alone = state_->alone("align_clocks");
   ClockOffset best{0, longest_timeout};
   for (int round = 0; round < std::max(rounds, 1); ++round) {
     const Seconds begin = now_seconds();
@@ -212,7 +230,15 @@ ClockOffset RemoteGpu::align_clocks(int rounds) {
 
 void RemoteGpu::close() noexcept { state_->close(); }
 
+// Another thread's call ends first.
 void RemoteGpu::State::close() noexcept {
+  Session& session = hosts_of(group)->session();
+  while (!session.call_lock().hold()) ::usleep(100);
+  close_held();
+  session.let_go();
+}
+
+void RemoteGpu::State::close_held() noexcept {
   if (std::exchange(closed, true)) return;
   try {
     requests.add(bytes_of_request(request_for(RequestKind::end, 0)));
@@ -226,10 +252,9 @@ void RemoteGpu::State::close() noexcept {
 
 // Another thread may be in a call, and stays there: the server hears that the connection ends.
 void RemoteGpu::State::end_with_process() noexcept {
-  if (hosts_of(group)->session().current().kind != CallKind::none)
-    connection.reset();
-  else
-    close();
+  Session& session = hosts_of(group)->session();
+  if (session.current().kind != CallKind::none || !session.call_lock().hold()) return connection.reset();
+  close_held();
 }
 
 }  // namespace waywiser

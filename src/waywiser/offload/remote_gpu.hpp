@@ -45,8 +45,9 @@ using RemoteNumber = std::pair<std::string, double>;
 // array, zeros, put, run, launch, record, wait and free do not wait for the server: the error of a request that fails
 // comes out of the next call that has an answer (get, synchronize, await, since, times, align_clocks), with the name of
 // the function or kernel, and the requests between them are not carried out, in no stream. Requests for which there is
-// no room at the server go with the next call; flush() sends them. One thread at a time may use it. Every call throws
-// io if the server has gone, and timeout; then all arrays are lost.
+// no room at the server go with the next call; flush() sends them. One thread at a time may use it: a call that meets
+// one of another thread throws invalid_input, and close() waits for it. Every call throws io if the server has gone,
+// and timeout; then all arrays are lost.
 class [[gnu::visibility("default")]] RemoteGpu {
  public:
   // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/process_end.hpp"
+#include "waywiser/group/group_state.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
 #include "waywiser/offload/request_stream.hpp"
 #include "waywiser/offload/serve_client.hpp"
@@ -35,9 +37,23 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   RemoteInterval input, compute, output;
   std::uint64_t last = 0, stream = 0;
   bool closed = false;
+  std::mutex pinned_mutex;
   std::map<const std::byte*, std::pair<std::uint64_t, std::weak_ptr<PinnedMemory::Block>>> pinned;  // by their ends
   const BeforeProcessEnd before_process_end{[this] { end_with_process(); }};
 
+  // Around each call: keeps other threads out of it.
+  Hold<HostCollectives> alone(std::string_view call) {
+    try {
+      return Hold(*hosts_of(group));
+    } catch (const Error&) {
+      refuse_thread(call);
+    }
+  }
+  [[noreturn]] void refuse_thread(std::string_view call) const {
+    throw Error(ErrorKind::invalid_input, name + ", " + std::string(call) +
+                                              ": another thread is in a call of this GPU: one thread at a time may "
+                                              "use it; let each connect by itself");
+  }
   // Errors of the group name the server and the call.
   template <typename Function>
   auto told_as(std::string_view call, Function function) {
@@ -101,6 +117,7 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
 
   void close() noexcept;
+  void close_held() noexcept;
   void end_with_process() noexcept;
   // Tells the server which memory is gone.
   void forget_pinned();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/device/mapping.hpp"
@@ -83,6 +84,7 @@ std::string_view PinnedMemory::by() const noexcept {
 }
 
 PinnedMemory RemoteGpu::pinned(Bytes bytes) {
+  const auto alone = state_->alone("pinned");
   state_->answer("pinned");  // what has failed before is told here
   state_->forget_pinned();
   const auto block = std::make_shared<PinnedMemory::Block>(bytes);
@@ -99,11 +101,13 @@ PinnedMemory RemoteGpu::pinned(Bytes bytes) {
     block->give_spare_back();
     block->locked = ::mlock(block->mapping.data(), block->mapping.length()) == 0;
   }
+  const std::lock_guard lock(state_->pinned_mutex);
   state_->pinned[block->region().data + bytes] = {block->number, block};
   return PinnedMemory(block);
 }
 
 std::string_view RemoteGpu::pinned_by(const void* address) const noexcept {
+  const std::lock_guard lock(state_->pinned_mutex);
   const auto found = state_->pinned.upper_bound(static_cast<const std::byte*>(address));
   if (found == state_->pinned.end()) return "";
   const auto block = found->second.second.lock();
@@ -111,19 +115,21 @@ std::string_view RemoteGpu::pinned_by(const void* address) const noexcept {
 }
 
 void RemoteGpu::State::forget_pinned() {
-  for (auto at = pinned.begin(); at != pinned.end();) {
-    if (!at->second.second.expired()) {
-      ++at;
-      continue;
-    }
-    const std::uint64_t number = at->second.first;
-    at = pinned.erase(at);
-    if (number != 0) add("free", request_for(RequestKind::free, number));
+  std::vector<std::uint64_t> gone;
+  {
+    const std::lock_guard lock(pinned_mutex);
+    std::erase_if(pinned, [&](const auto& each) {
+      const bool expired = each.second.second.expired();
+      if (expired && each.second.first != 0) gone.push_back(each.second.first);
+      return expired;
+    });
   }
+  for (const std::uint64_t number : gone) add("free", request_for(RequestKind::free, number));
 }
 
 std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion bytes) {
   forget_pinned();
+  const std::lock_guard lock(pinned_mutex);
   const auto found = bytes.bytes == 0 ? pinned.end() : pinned.lower_bound(bytes.data + bytes.bytes);
   if (found == pinned.end()) return nullptr;
   auto block = found->second.second.lock();
@@ -133,6 +139,7 @@ std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion byt
 
 bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
   RemoteGpu::State& state = *gpu_.state_;
+  const auto alone = state.alone("put");
   const auto pinned = state.pinned_at(bytes);
   if (!pinned) return false;
   RemoteRequest request = request_for(RequestKind::begin_put, array);

@@ -6,30 +6,48 @@
 
 namespace waywiser {
 
-std::uint64_t RemoteGpu::new_stream() { return ++state_->last; }
+std::uint64_t RemoteGpu::new_stream() {
+  const auto alone = state_->alone("new_stream");
+  return ++state_->last;
+}
 
-std::uint64_t RemoteGpu::new_event() { return ++state_->last; }
+std::uint64_t RemoteGpu::new_event() {
+  const auto alone = state_->alone("new_event");
+  return ++state_->last;
+}
 
 void RemoteGpu::use_stream(std::uint64_t stream) {
+  const auto alone = state_->alone("stream");
   state_->check_open();
   if (stream == state_->stream) return;
   state_->add("stream", request_for(RequestKind::stream, stream));
   state_->stream = stream;
 }
 
-void RemoteGpu::record(std::uint64_t event) { state_->add("record", request_for(RequestKind::record, event)); }
+void RemoteGpu::record(std::uint64_t event) {
+  const auto alone = state_->alone("record");
+  state_->add("record", request_for(RequestKind::record, event));
+}
 
-void RemoteGpu::wait(std::uint64_t event) { state_->add("wait", request_for(RequestKind::wait, event)); }
+void RemoteGpu::wait(std::uint64_t event) {
+  const auto alone = state_->alone("wait");
+  state_->add("wait", request_for(RequestKind::wait, event));
+}
 
-void RemoteGpu::await(std::uint64_t event) { state_->answer("await", request_for(RequestKind::await, event)); }
+void RemoteGpu::await(std::uint64_t event) {
+  const auto alone = state_->alone("await");
+  state_->answer("await", request_for(RequestKind::await, event));
+}
 
 Seconds RemoteGpu::since(std::uint64_t later, std::uint64_t earlier) {
+  const auto alone = state_->alone("since");
   RemoteRequest request = request_for(RequestKind::since, later);
   request.earlier = earlier;
   return state_->answer("since", request).since;
 }
 
 void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
+  const auto alone = state_->alone("data_plain");
   state_->answer("data_plain");  // what encrypts is known after the first message
   if (state_->plain || state_->group.encrypted_by(worker_rank).empty()) {
     state_->wants_plain = true;

@@ -40,6 +40,9 @@ struct JoinOptions {
   std::optional<bool> progress_thread;
   // The only core of the progress thread. Default: WAYWISER_PROGRESS_CORE, or all cores of the process.
   std::optional<int> progress_core;
+  // Whether threads of this program may use different groups of the rank at once. Two threads in one group are refused
+  // even so. A call that waits then gives way to those of other threads, which takes time.
+  bool threads = false;
   // How long other ranks may take to release the memory of a failed call, in seconds. Then this process ends.
   Seconds letting_go = 5;
   // The plan, equal in all ranks: it chooses the paths of messages. Default: the plan of WAYWISER_PLAN, or none.

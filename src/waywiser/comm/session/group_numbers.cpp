@@ -22,10 +22,16 @@ GroupNumbers::Used GroupNumbers::used() const {
   return copy;
 }
 
+std::shared_ptr<const void> GroupNumbers::take_if_free(std::int64_t count) {
+  const std::size_t number = number_of(count);
+  const bool used = (std::atomic_ref((*bits_)[number / 64]).load() & bit_of(number)) != 0;
+  return used ? nullptr : take(count);
+}
+
 std::shared_ptr<const void> GroupNumbers::take(std::int64_t count) {
   const std::size_t number = number_of(count);
   std::atomic_ref((*bits_)[number / 64]).fetch_or(bit_of(number));
-  return {nullptr,
+  return {bits_.get(),
           [bits = bits_, number](const void*) { std::atomic_ref((*bits)[number / 64]).fetch_and(~bit_of(number)); }};
 }
 

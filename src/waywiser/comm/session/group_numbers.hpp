@@ -25,6 +25,8 @@ class GroupNumbers {
   Used used() const;
   // The number is free again when the returned object is destroyed, in any thread.
   std::shared_ptr<const void> take(std::int64_t count);
+  // nullptr: this rank uses it.
+  std::shared_ptr<const void> take_if_free(std::int64_t count);
 
  private:
   std::int64_t next_ = 1;

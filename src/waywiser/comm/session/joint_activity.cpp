@@ -7,7 +7,7 @@ namespace waywiser {
 
 JointActivity::~JointActivity() {
   if (session_.is_forked()) return;
-  const std::lock_guard lock(session_);
+  const WhenFree lock(session_.call_lock());
   for (const auto& part : parts_) try {
       if (part && session_.is_under_way(*part)) session_.give_up(*part);
     } catch (const std::exception&) {  // the group has failed, and holds nothing of it

@@ -25,8 +25,8 @@ void bind_to(int core) {
 
 }  // namespace
 
-ProgressThread::ProgressThread(std::function<Found()> turn, std::optional<int> core)
-    : turn_(std::move(turn)), core_(core), process_(::getpid()) {}
+ProgressThread::ProgressThread(CallLock& lock, std::function<Found()> turn, std::optional<int> core)
+    : lock_(lock), turn_(std::move(turn)), core_(core), process_(::getpid()) {}
 
 void ProgressThread::start() {
   thread_ = started_thread([this] { run(); });
@@ -63,9 +63,9 @@ void ProgressThread::sleep() {
 
 // Never waits for the lock: the program has priority.
 ProgressThread::Found ProgressThread::turn() {
-  if (callers_ != 0 || !mutex_.try_lock()) return Found::waits;
+  if (!lock_.try_turn_of_thread()) return Found::waits;
   const Found found = turn_();
-  mutex_.unlock();
+  lock_.end_turn_of_thread();
   return found;
 }
 

@@ -9,18 +9,19 @@
 #include <thread>
 
 #include "waywiser/base/units.hpp"
+#include "waywiser/comm/session/call_lock.hpp"
 
 namespace waywiser {
 
 // Advances a rank's operations while the program is in no call of the group (also called CPU proxy). Sleeps while
-// nothing is under way. Only the holder of the lock uses the session.
+// nothing is under way.
 class ProgressThread {
  public:
   enum class Found { nothing, waits, moved, end };  // the operations found; end: no more turns
 
-  // Gives no turn before start(). `turn` is called with the lock held and must not throw. `core`: the only core of the
-  // thread.
-  ProgressThread(std::function<Found()> turn, std::optional<int> core);
+  // Gives no turn before start(). `turn` is called while no call of the program holds the lock, and must not throw.
+  // `core`: the only core of the thread.
+  ProgressThread(CallLock& lock, std::function<Found()> turn, std::optional<int> core);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
   // In a forked process there is no thread to end.
@@ -28,15 +29,6 @@ class ProgressThread {
 
   // Call it once.
   void start();
-  // A call of the program begins, and ends. Calls nest. A waiting call gives all turns itself.
-  void lock() noexcept {
-    callers_.fetch_add(1);
-    mutex_.lock();
-  }
-  void unlock() noexcept {
-    mutex_.unlock();
-    callers_.fetch_sub(1);
-  }
   // An operation is under way, or has failed. Callable from any thread.
   void wake() noexcept;
   // After it returns the thread gives no more turns. The caller may hold the lock.
@@ -48,11 +40,10 @@ class ProgressThread {
   Found turn();
   void sleep();
 
+  CallLock& lock_;
   const std::function<Found()> turn_;
   const std::optional<int> core_;
   const int process_;
-  std::recursive_mutex mutex_;
-  std::atomic<int> callers_{0};
   std::mutex sleep_mutex_;
   std::condition_variable woken_;
   std::atomic<bool> asked_{false}, asleep_{false}, stopping_{false}, runs_{true};

@@ -20,6 +20,7 @@ void RankGpus::introduce(Lifeline& lifeline, bool any_sends) {
 }
 
 const std::shared_ptr<Platform>& RankGpus::shared_platform() {
+  const std::lock_guard lock(opening_);
   if (!options_.platform && options_.open_platform) options_.platform = options_.open_platform();
   if (!options_.platform)
     throw Error(ErrorKind::unavailable, "this rank has joined without a platform: host memory only");

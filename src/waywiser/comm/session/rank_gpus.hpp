@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "waywiser/base/units.hpp"
@@ -49,6 +50,7 @@ class RankGpus {
 
  private:
   JoinOptions& options_;
+  std::mutex opening_;  // of the platform, which any thread may ask for
   const Seconds& timeout_;
   const int rank_;
   Lifeline* lifeline_ = nullptr;

@@ -39,6 +39,7 @@ Session::Session(Arrival&& arrival)
       network_(arrival.network()),
       engine_(arrival.open_engine()),
       rank_(options_.launch->rank),
+      lock_(options_.threads),
       gpus_(options_, timeout_, rank_) {
   arm_faults();
   make_thread_data();
@@ -74,7 +75,11 @@ std::string why_apart(const Session& session, int rank) {
   return "it is on another machine, or in another container, " + other.host;
 }
 
-bool Session::is_interrupted() const { return fault_interrupts() || (options_.interrupted && options_.interrupted()); }
+// The program's function may wait for another thread of the program.
+bool Session::is_interrupted() {
+  const ThreadRuns others(*this, true);
+  return fault_interrupts() || (options_.interrupted && options_.interrupted());
+}
 
 std::function<std::string()> Session::describer(const Introduction& mine, const std::string& job) const {
   return [this, mine, job] {
@@ -108,6 +113,7 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
   if (now > watch.ask_at) {
     watch.ask_at = now + between_questions;
     if (is_interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(call));
+    if (const std::string* why = lifeline_->failure()) throw_failure(*why);
   }
   return now - watch.started > timeout_ + watch.longer;
 }

@@ -10,6 +10,7 @@
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/session/call_lock.hpp"
 #include "waywiser/comm/session/engine.hpp"
 #include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/session/lifeline.hpp"
@@ -23,7 +24,7 @@ class Arrival;
 class Event;
 
 // What all groups of one rank share: the engine, the life-line and all operations under way. One thread uses it at a
-// time: the program's thread or, between its calls, the progress thread if there is one.
+// time: see CallLock.
 // A process forked off a rank is not a rank: everything that it has of the group belongs to its parent and stays
 // untouched.
 class Session : public std::enable_shared_from_this<Session> {
@@ -47,41 +48,41 @@ class Session : public std::enable_shared_from_this<Session> {
   // This rank cannot continue: all others hear why.
   void abort(const std::string& why) noexcept;
 
-  // Held around everything that the program's thread does here (std::lock_guard). Calls nest. Without a progress thread
-  // it only counts.
-  void lock() noexcept {
-    if (locks_) [[unlikely]]
-      progress_thread_->lock();
-    ++depth_;
+  // Held around everything that the program does here (std::lock_guard, in destructors WhenFree). Throws invalid_input
+  // if another thread is in a call; waits for a turn if the threads share the rank.
+  void lock() {
+    if (!lock_.lock()) [[unlikely]]
+      refuse_thread();
   }
-  void unlock() noexcept {
-    --depth_;
-    if (locks_) [[unlikely]]
-      progress_thread_->unlock();
+  void unlock() noexcept { lock_.unlock(); }
+  void hold() {
+    if (!lock_.hold()) refuse_thread();
   }
+  void let_go() noexcept { lock_.let_go(); }
+  CallLock& call_lock() noexcept { return lock_; }
+  // For destructors of what calls of a group use: also waits until no call of it has stepped out where it cannot rest.
+  void lock_when_free_of(std::uint32_t group) noexcept;
   // From now on operations also progress between the calls of the program. Requires the lock.
   void need_progress_thread();
-  // While this object lives, a call of the program lets the progress thread, if there is one, run. Used around GPU
-  // driver calls that can wait for a stream which itself waits for that thread.
+  // While this object lives, a call of the program lets the progress thread, if there is one, run, and other threads
+  // that share the rank. Used around GPU driver calls that can wait for a stream which itself waits for that thread.
   class ThreadRuns {
    public:
-    explicit ThreadRuns(Session& session)
-        : session_(session), calls_(session.locks_ && !session.thread_runs_ ? session.depth_ : 0) {
-      session.thread_runs_ |= calls_ != 0;
-      for (int call = 0; call < calls_; ++call) session_.progress_thread_->unlock();
-    }
+    // `rests`: the call can go on with whatever destructors in other threads have done.
+    explicit ThreadRuns(Session& session, bool rests = false) noexcept;
     ThreadRuns(const ThreadRuns&) = delete;
     ThreadRuns& operator=(const ThreadRuns&) = delete;
-    ~ThreadRuns() {
-      for (int call = 0; call < calls_; ++call) session_.progress_thread_->lock();
-      if (calls_ != 0) session_.thread_runs_ = false;
-    }
+    ~ThreadRuns();
 
    private:
+    friend class Session;
     Session& session_;
-    const int calls_;
+    Call call_;  // this and the next are for the call that comes back
+    Activity* waits_for_ = nullptr;
+    ThreadRuns* next_ = nullptr;
+    CallLock::Left left_;
+    const bool rests_;
   };
-
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(lifeline_->ranks().size()); }
   Engine& engine() noexcept { return engine_; }
@@ -108,6 +109,8 @@ class Session : public std::enable_shared_from_this<Session> {
       progress();
       if (turn % turns_between_looks_ == 0) look(watch, call, progress_text);
       if (done()) return;
+      if (lock_.is_wanted()) [[unlikely]]
+        let_others_in();
     }
   }
   // Runs an operation that the caller owns until it is over: when this returns or throws.
@@ -176,7 +179,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // A wait belongs to the call that this rank is in, or is a call of its own.
   class PartOfCall {
    public:
-    PartOfCall(Session& session, const Call& call) : session_(session.current_.is_any() ? nullptr : &session) {
+    PartOfCall(Session& session, const Call& call)
+        : lock_(session), session_(session.current_.is_any() ? nullptr : &session) {
       if (session_ != nullptr) session_->begin(call);
     }
     PartOfCall(const PartOfCall&) = delete;
@@ -186,6 +190,7 @@ class Session : public std::enable_shared_from_this<Session> {
     }
 
    private:
+    const std::lock_guard<Session> lock_;
     Session* session_;
   };
   // Held while a call waits for an operation that only it knows.
@@ -218,9 +223,12 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string own_wait(const Watch& watch, const Call& call, const std::string& progress) const;
   ProgressThread::Found turn_of_thread() noexcept;
   void wake_thread() noexcept {
-    if (locks_) [[unlikely]]
+    if (progress_thread_) [[unlikely]]
       progress_thread_->wake();
   }
+  [[noreturn]] void refuse_thread() const;
+  // Throws if the group has failed meanwhile.
+  void let_others_in();
   [[noreturn]] void throw_failure(const std::string& why);
   [[noreturn]] void throw_closed();
   void explain(const std::string& problem);
@@ -243,7 +251,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[noreturn]] void end_process(const HeldMemory::Hold& hold) noexcept;
   void halt() noexcept;
   bool may_halt() noexcept;
-  bool is_interrupted() const;
+  bool say_halted() noexcept;
+  bool is_interrupted();
   bool is_unwinding() const noexcept;
   friend class ForkWatch;
   void leave_to_parent() noexcept;
@@ -259,8 +268,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
   std::unique_ptr<ProgressThread> progress_thread_;    // nullptr: there is none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
-  bool locks_ = false, thread_runs_ = false, moved_ = false;
-  int depth_ = 0;  // nesting depth of calls
+  bool moved_ = false;
+  CallLock lock_;
+  ThreadRuns* stepped_out_ = nullptr;  // calls of other threads, if they share the rank
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;

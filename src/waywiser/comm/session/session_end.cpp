@@ -35,7 +35,7 @@ void Session::leave_to_parent() noexcept {
       "or be made another way (subprocess, multiprocessing's spawn)";
   kept_by_fork_ = weak_from_this().lock();
   forked_ = true;
-  locks_ = false;
+  lock_.forked();
   lifeline_->leave_to_parent(&why);
 }
 
@@ -44,6 +44,9 @@ void Session::leave_to_parent() noexcept {
 void Session::close() {
   if (closed_ || forked_) return;
   const std::lock_guard lock(*this);
+  if (stepped_out_ != nullptr)
+    throw Error(ErrorKind::invalid_input,
+                "rank " + std::to_string(rank_) + ": close, while another thread is in " + text(stepped_out_->call_));
   std::exception_ptr problem;
   try {
     current_.set({CallKind::leave});
@@ -80,6 +83,9 @@ bool Session::await_others(Deadline patience) {
   Seconds ask_at = now_seconds() + between_interrupt_checks;
   for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
     progress();
+    if (lock_.is_wanted()) {
+      const ThreadRuns others(*this, true);
+    }
     if (turn < looks_before_sleep)
       ::sched_yield();
     else if (patience.passed())
@@ -97,7 +103,9 @@ bool Session::await_others(Deadline patience) {
 bool Session::part(Deadline patience) noexcept {
   if (forked_ || is_unwinding()) return true;
   if (!closed_ && lifeline_->failure() == nullptr && current_.is_any()) return false;
-  const std::lock_guard lock(*this);
+  if (!lock_.lock()) return false;
+  const std::lock_guard lock(*this, std::adopt_lock);
+  if (stepped_out_ != nullptr) return false;
   if (!closed_ && lifeline_->failure() == nullptr) {
     options_.interrupted = nullptr;
     current_.set({CallKind::leave});

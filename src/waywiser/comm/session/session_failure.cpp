@@ -53,7 +53,7 @@ void Session::throw_failure(const std::string& why) {
 
 void Session::give_up(Activity& operation) noexcept {
   if (forked_) return;
-  const std::lock_guard lock(*this);
+  const WhenFree lock(lock_);
   if (lifeline_->failure() == nullptr)
     lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(operation.call()) + " was given up");
   abandon(operation);
@@ -83,6 +83,8 @@ void Session::abandon(Activity& operation) noexcept {
 
 void Session::abandon_all() noexcept {
   if (waits_for_ != nullptr) abandon(*waits_for_);
+  for (const ThreadRuns* each = stepped_out_; each != nullptr; each = each->next_)
+    if (each->waits_for_ != nullptr) abandon(*each->waits_for_);
   for (auto* list : {&under_way_, &by_themselves_}) {
     for (const auto& operation : *list) {
       if (operation->under_way) abandon(*operation);
@@ -152,8 +154,17 @@ bool Session::may_halt() noexcept {
     thread->wake();  // the progress thread says it
     return false;
   }
+  if (lock_.is_shared()) {
+    if (!lock_.try_turn_of_thread()) return false;
+    const bool halts = stepped_out_ == nullptr && say_halted();
+    lock_.end_turn_of_thread();
+    return halts;
+  }
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) return false;
-  if (current_.get().kind != CallKind::none) return false;
+  return current_.get().kind == CallKind::none && say_halted();
+}
+
+bool Session::say_halted() noexcept {
   MemoryUse usual = MemoryUse::usual;
   if (!memory_use_.compare_exchange_strong(usual, MemoryUse::none)) return false;
   engine_.mailboxes().tell_halted();

@@ -56,7 +56,7 @@ void HeapProxy::complete() {
 void HeapProxy::end() noexcept {
   Session& session = road_.session();
   if (session.is_forked()) return;
-  const std::lock_guard lock(session);
+  const WhenFree lock(session.call_lock());
   arrivals_->settle(patience);
   if (std::exchange(is_over_, true)) return;
   requests_->cancel();

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sched.h>
+
+#include <string>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
+#include "waywiser/group/group_state.hpp"
+
+namespace waywiser {
+
+// Until a thread of this rank is in such a call.
+inline void wait_until_in(const Group& group, CallKind kind) {
+  const Deadline deadline = Deadline::in(60);
+  while (hosts_of(group)->session().current().kind != kind) {
+    if (deadline.passed()) throw Error(ErrorKind::timeout, "no thread is in " + std::string(name(kind)));
+    ::sched_yield();
+  }
+}
+
+}  // namespace waywiser
