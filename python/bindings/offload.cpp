@@ -261,8 +261,11 @@ void bind_offload(nb::module_& m) {
       .def("times", times)
       .def("align_clocks", align_clocks, "rounds"_a)
       .def("begin", begin, "stream"_a, "freed"_a)
-      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__exit__", [](RemoteGpu& self, const nb::args&) { RemoteDriver(self).let_go(); })
+      .def(
+          "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> RemoteGpu"))
+      .def(
+          "__exit__", [](RemoteGpu& self, const nb::args&) { RemoteDriver(self).let_go(); },
+          nb::sig("def __exit__(self, *args: object) -> None"))
       .def("close", [](RemoteGpu& self) { without_gil([&] { self.close(); }); });
   m.attr("offload_protocol") = offload_protocol;
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "data_plain"_a, "Raises Error.");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -51,4 +51,4 @@ def alone(call: Callable[Concatenate[RankType, P], R]) -> Callable[Concatenate[R
         finally:
             core.let_go()
 
-    return held
+    return cast("Callable[Concatenate[RankType, P], R]", held)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from waywiser.reception import Reception, Talk, give, take_some
@@ -22,7 +23,8 @@ class ScrapeServer:
     def __init__(self, registry: Any, address: str, port: int, fresh: float = 0.0) -> None:
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-        self._type, self._read = CONTENT_TYPE_LATEST, lambda: generate_latest(registry)
+        self._type = CONTENT_TYPE_LATEST
+        self._read: Callable[[], bytes] = lambda: generate_latest(registry)
         self._known, self._until, self._fresh = b"", 0.0, fresh
         family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((address, port), family=family)

@@ -171,11 +171,6 @@ std::string Group::why_staged(int rank) const {
   return state_->session().gpus().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
 }
 
-std::string Group::why_not_planned() const {
-  const std::lock_guard lock(state_->session());
-  return state_->session().gpus().why_not_planned();
-}
-
 std::string Group::encrypted_by(int rank) const {
   state_->hosts->check_rank(rank, "encrypted_by of");
   const std::lock_guard lock(*state_->hosts);

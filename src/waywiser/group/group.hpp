@@ -120,8 +120,6 @@ class [[gnu::visibility("default")]] Group {
   std::string why_staged() const;
   // The same for the last message of GPU memory from or to `rank`.
   std::string why_staged(int rank) const;
-  // Which copies of GPU memory do not go by this rank's plan, and why: a line for each pair. Empty: none so far.
-  std::string why_not_planned() const;
   // What encrypts messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or no message has
   // been sent yet.
   std::string encrypted_by(int rank) const;

@@ -28,7 +28,7 @@ constexpr Bytes largest_key_file = 4096;
 constexpr std::uint32_t longest_message = 1 << 16;
 
 // The server has too many strangers, or has closed a connection for that.
-class NotNow : public Error {
+class TryLater : public Error {
  public:
   using Error::Error;
 };
@@ -37,7 +37,7 @@ class NotNow : public Error {
 [[noreturn]] void throw_broken(const std::string& what) {
   const bool is_reset = errno == ECONNRESET || errno == EPIPE;
   const std::string why = what + ": " + last_system_error();
-  if (is_reset) throw NotNow(ErrorKind::io, why);
+  if (is_reset) throw TryLater(ErrorKind::io, why);
   throw Error(ErrorKind::io, why);
 }
 
@@ -126,7 +126,7 @@ ServerConnection::ServerConnection(const std::string& address, std::span<const s
     : address_(address), socket_(connected(address)) {
   try {
     greet(key);
-  } catch (const NotNow&) {
+  } catch (const TryLater&) {
     throw;
   } catch (const Error& error) {
     throw Error(error.kind(), address_ + ": " + error.what());
@@ -144,7 +144,7 @@ std::pair<std::shared_ptr<ServerConnection>, Json> ServerConnection::ask(const s
       connection->send(question);
       Json answer = connection->receive(patience);
       return {std::move(connection), std::move(answer)};
-    } catch (const NotNow& error) {
+    } catch (const TryLater& error) {
       if (deadline.left() <= rest) throw Error(error.kind(), address + ": " + error.what());
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(rest));
@@ -223,7 +223,7 @@ std::vector<std::byte> ServerConnection::read(std::size_t count, Deadline deadli
     else if (!wait_for_socket(socket_.number(), POLLIN, deadline))
       throw Error(ErrorKind::timeout, "the server says nothing");
   }
-  if (text_of(bytes).starts_with(later)) throw NotNow(ErrorKind::unavailable, "the server has too many connections");
+  if (text_of(bytes).starts_with(later)) throw TryLater(ErrorKind::unavailable, "the server has too many connections");
   return bytes;
 }
 

@@ -66,23 +66,14 @@ Path GpuConnections::choose(const PlanRow* row, const Copy& copy) {
 
 // Printed once for each pair: nothing falls back in silence.
 void GpuConnections::note_not_planned(const PlanRow* row, const Copy& copy, const Path& taken) {
-  if (chooser_ == nullptr) return;
-  const auto [note, is_new] = not_planned_.try_emplace({copy.source, copy.destination});
-  if (!is_new) return;
-  const std::string pair = text(copy.source) + " to " + text(copy.destination);
-  note->second = pair + ": " + label(taken) + ", which was not measured for this: the plan has ";
-  if (row == nullptr)
-    note->second += "no row for two processes";
-  else
-    note->second += label(Chooser::path_for(*row, copy.source, copy.destination)) + ", and no path that " +
-                    text(copy.worker) + " runs alone";
-  std::fprintf(stderr, "waywiser: %s; `waywiser tune` measures more\n", note->second.c_str());
-}
-
-std::string GpuConnections::why_not_planned() const {
-  std::string lines;
-  for (const auto& [pair, note] : not_planned_) lines += (lines.empty() ? "" : "\n") + note;
-  return lines;
+  if (chooser_ == nullptr || !not_planned_.insert({copy.source, copy.destination}).second) return;
+  const std::string planned = row == nullptr ? "no row for two processes"
+                                             : label(Chooser::path_for(*row, copy.source, copy.destination)) +
+                                                   ", and no path that " + text(copy.worker) + " runs alone";
+  std::fprintf(
+      stderr,
+      "waywiser: %s to %s: %s, which was not measured for this: the plan has %s; `waywiser tune` measures more\n",
+      text(copy.source).c_str(), text(copy.destination).c_str(), label(taken).c_str(), planned.c_str());
 }
 
 GpuConnections::Connection& GpuConnections::connection(Place source, Place destination, Bytes bytes, Place worker) {
@@ -102,8 +93,10 @@ GpuConnections::Connection* GpuConnections::reading_connection(Place source, Pla
   const Copy copy{source, destination, destination, true};
   const auto path =
       row == nullptr ? std::optional(by_kernel(copy)) : Chooser::path_run_by(*row, source, destination, destination);
-  // Another mechanism than the plan's first may take longer than the reply that reading saves.
-  if (!path || (row != nullptr && row->path.mechanism != path->mechanism)) return nullptr;
+  // Another mechanism than the plan's first may take longer than the reply that reading saves. The parts of a split
+  // have streams of their own.
+  if (!path || path->mechanism == "split") return nullptr;
+  if (row != nullptr && row->path.mechanism != path->mechanism) return nullptr;
   if (why_unavailable(*path, {platform_})) return nullptr;
   if (row == nullptr) note_not_planned(row, copy, *path);
   return known->second = &open(*path);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -27,14 +28,12 @@ class GpuConnections {
     std::unique_ptr<Stream> stream;
   };
   // The plan's best path for the pair and size that this rank runs alone on `worker`, for which shared memory of other
-  // ranks is opened. If the plan has none, a path is taken as without a plan, and why_not_planned() says so. Throws
-  // unavailable.
+  // ranks is opened. If the plan has none, a path is taken as without a plan, and a line on standard error says so.
+  // Throws unavailable.
   Connection& connection(Place source, Place destination, Bytes bytes, Place worker);
   // The same for the destination's GPU, which reads, if that is by the mechanism of the plan's fastest path; without a
   // plan a kernel. nullptr: there is none, or it does not reach the source. Throws unavailable.
   Connection* reading_connection(Place source, Place destination, Bytes bytes);
-  // Where copies do not go by the plan that this rank has, and why: a line for each pair. Empty: nowhere.
-  std::string why_not_planned() const;
   // Memory that another process has shared, for copies of `user`. Throws unavailable or device.
   PeerMemory::Part open(const SharedRegion& shared, Place user) { return peers_.open_and_keep(shared, user); }
   // For copies between a GPU and its host.
@@ -58,7 +57,7 @@ class GpuConnections {
   const Chooser* chooser_;
   bool says_so_;
   std::map<std::string, Connection> connections_;
-  std::map<std::pair<Place, Place>, std::string> not_planned_;
+  std::set<std::pair<Place, Place>> not_planned_;
   std::map<std::pair<const PlanRow*, Copy>, Connection*> known_;             // of roads_; no row: without a plan
   std::map<std::tuple<const PlanRow*, Place, Place>, Connection*> reading_;  // of roads_
   std::map<Place, std::unique_ptr<Stream>> streams_;

@@ -92,8 +92,6 @@ bool RendezvousReceive::advance() {
   }
   if (stage_ == Stage::reads) {
     if (!connection_->stream->done()) return false;
-    connection_->transport->finish(*connection_->stream, Deadline::in(session_.timeout()));
-    connection_->transport->rest();
     opened_ = {};
     reply(Way::read);
     stage_ = Stage::done;

@@ -55,8 +55,6 @@ void RankGpus::close_memory() noexcept {
   if (peer_memory_) peer_memory_->close();
 }
 
-std::string RankGpus::why_not_planned() const { return connections_ ? connections_->why_not_planned() : ""; }
-
 std::string RankGpus::why_staged(int rank) const {
   const auto found = why_staged_.find(rank);
   return found == why_staged_.end() ? "" : found->second;

@@ -45,8 +45,6 @@ class RankGpus {
   // Why the last message between GPUs of this rank and `rank` was staged through the host; empty: none was.
   std::string why_staged(int rank) const;
   void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
-  // As GpuConnections has it.
-  std::string why_not_planned() const;
 
  private:
   JoinOptions& options_;

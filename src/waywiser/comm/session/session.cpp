@@ -34,12 +34,12 @@ constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
 Session::Session(const JoinOptions& options) : Session(Arrival(options)) {}
 
 Session::Session(Arrival&& arrival)
-    : options_(arrival.options()),
+    : SessionLock(arrival.options().threads),
+      options_(arrival.options()),
       timeout_(arrival.timeout()),
       network_(arrival.network()),
       engine_(arrival.open_engine()),
       rank_(options_.launch->rank),
-      lock_(options_.threads),
       gpus_(options_, timeout_, rank_) {
   arm_faults();
   make_thread_data();

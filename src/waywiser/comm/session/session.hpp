@@ -10,13 +10,13 @@
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/activity.hpp"
-#include "waywiser/comm/session/call_lock.hpp"
 #include "waywiser/comm/session/engine.hpp"
 #include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/session/lifeline.hpp"
 #include "waywiser/comm/session/progress_thread.hpp"
 #include "waywiser/comm/session/rank_gpus.hpp"
 #include "waywiser/comm/session/rts_numbers.hpp"
+#include "waywiser/comm/session/session_lock.hpp"
 
 namespace waywiser {
 
@@ -27,7 +27,7 @@ class Event;
 // time: see CallLock.
 // A process forked off a rank is not a rank: everything that it has of the group belongs to its parent and stays
 // untouched.
-class Session : public std::enable_shared_from_this<Session> {
+class Session : public SessionLock, public std::enable_shared_from_this<Session> {
  public:
   explicit Session(const JoinOptions& options);
   Session(const Session&) = delete;
@@ -48,18 +48,6 @@ class Session : public std::enable_shared_from_this<Session> {
   // This rank cannot continue: all others hear why.
   void abort(const std::string& why) noexcept;
 
-  // Held around everything that the program does here (std::lock_guard, in destructors WhenFree). Throws invalid_input
-  // if another thread is in a call; waits for a turn if the threads share the rank.
-  void lock() {
-    if (!lock_.lock()) [[unlikely]]
-      refuse_thread();
-  }
-  void unlock() noexcept { lock_.unlock(); }
-  void hold() {
-    if (!lock_.hold()) refuse_thread();
-  }
-  void let_go() noexcept { lock_.let_go(); }
-  CallLock& call_lock() noexcept { return lock_; }
   // For destructors of what calls of a group use: also waits until no call of it has stepped out where it cannot rest.
   void lock_when_free_of(std::uint32_t group) noexcept;
   // From now on operations also progress between the calls of the program. Requires the lock.
@@ -226,7 +214,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (progress_thread_) [[unlikely]]
       progress_thread_->wake();
   }
-  [[noreturn]] void refuse_thread() const;
+  [[noreturn]] void refuse_thread() const override;
   // Throws if the group has failed meanwhile.
   void let_others_in();
   [[noreturn]] void throw_failure(const std::string& why);
@@ -269,7 +257,6 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<ProgressThread> progress_thread_;    // nullptr: there is none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
   bool moved_ = false;
-  CallLock lock_;
   ThreadRuns* stepped_out_ = nullptr;  // calls of other threads, if they share the rank
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
