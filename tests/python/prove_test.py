@@ -192,7 +192,7 @@ def test_ranks_on_other_nodes_are_told_all(monkeypatch: pytest.MonkeyPatch, tmp_
     [
         ("ucx", "a\nb\n", "--hosts is for --with openmpi"),
         ("openmpi", "a slots=2\n", "names one node"),
-        ("openmpi", "a b c\n", "write NAME or NAME slots=N"),
+        ("openmpi", "a b c\n", "write NAME, NAME slots=N or NAME:N"),
         ("openmpi", "a\nb\n", "3 ranks for 2 slots"),
     ],
 )

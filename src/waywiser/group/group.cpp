@@ -160,6 +160,9 @@ void Group::flush() {
   flush_puts(state_->session(), call, state_->hosts->members().peer(rank()));
 }
 
+GroupHold::GroupHold(const Group& group) : hosts_(*hosts_of(group)) { hosts_.hold(); }
+GroupHold::~GroupHold() { hosts_.let_go(); }
+
 std::string Group::why_staged() const {
   const std::lock_guard lock(*state_->hosts);
   return state_->gpus.why_staged();

@@ -8,7 +8,7 @@
 namespace waywiser {
 
 Heap::Heap(Group& group, const std::string& name, Place place, Bytes bytes) {
-  const Hold alone(*hosts_of(group));
+  const GroupHold alone(group);
   state_ = std::make_shared<State>(group, name, place, bytes);
 }
 Heap::Heap(Heap&& other) noexcept = default;

@@ -61,7 +61,7 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   ~State();
 
   // Around each call of the host: keeps other threads out of it, but not the progress thread.
-  Hold<HostCollectives> alone() const { return Hold(*hosts_of(group)); }
+  GroupHold alone() const { return GroupHold(group); }
   void check_rank(int rank) const;
   // Memory of another rank for this one's kernels. Throws unavailable or device.
   Memory open(const SharedRegion& shared) const;
