@@ -9,7 +9,7 @@ namespace waywiser {
 class WaitingBlock : public one_sided::HostHeapBlock {
  public:
   explicit WaitingBlock(const Heap& heap) : heap_(heap) {}
-  void pause() {
+  void pause() {  // NOLINT(bugprone-derived-method-shadowing-base-method): run() takes any block, as a template
     HostHeapBlock::pause();
     if (++pauses_ % between_checks == 0) heap_.check();
   }
