@@ -14,8 +14,21 @@ from waywiser.topology import load_topology
 from waywiser.topology.load import machine_names
 
 SMALL, ALONE = "remote-t4", "recorded-4xh200"  # the second has no port with a known rate
+
+
+def lane(name: str, nodes: int) -> list[pytest.MarkDecorator]:
+    """Of a whole tuning: in each run of the tests, in the slow ones, or only where there is time."""
+    if (name, nodes) == (SMALL, 1):
+        return []
+    return (
+        [pytest.mark.slow]
+        if (name, nodes) in ((SMALL, 2), (ALONE, 1))
+        else [pytest.mark.long, pytest.mark.timeout(1800)]
+    )
+
+
 EVERY = [
-    pytest.param(name, nodes, marks=[] if name == SMALL and nodes == 1 else pytest.mark.slow)
+    pytest.param(name, nodes, marks=lane(name, nodes))
     for name in machine_names()
     for nodes in ((1,) if name == ALONE else (1, 2))
 ]
