@@ -142,7 +142,7 @@ def test_join_without_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(tmp_path / "runtime"))
     ended, lines, errors = run(2, code, "--plain", program=program)
     assert ended == 0 and len(lines) == 2, errors
-    assert re.match(r"0 1 of 2 ranks did not come to .* in time: 1$", lines[0]), lines
+    assert re.match(r"0 1 of 2 ranks did not come to .* in time: 1; WAYWISER_SIZE=2 says that ", lines[0]), lines
     assert "did not come" not in lines[1], lines
 
 
