@@ -120,6 +120,13 @@ class Listening:
         self._asked.append(road)
         self._core.use_road(road)
 
+    def __enter__(self) -> Listening:
+        self._core.__enter__()
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self._core.__exit__(*args)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._core, name)
 
