@@ -122,6 +122,13 @@ def test_pieces_of_pinned_arrays_wait_for_their_result_alone(server: Server) -> 
         core, called = gpu._core, []
 
         class Counted:
+            def __enter__(self) -> Counted:
+                core.__enter__()
+                return self
+
+            def __exit__(self, *args: object) -> None:
+                core.__exit__(*args)
+
             def __getattr__(self, name: str) -> object:
                 called.append(name)
                 return getattr(core, name)
