@@ -1,14 +1,20 @@
 // The errors of the other ranks if a rank dies, is late, or makes another call.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
+#include "waywiser/base/units.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/bootstrap/runtime_folder.hpp"
+#include "waywiser/comm/bootstrap/unix_socket.hpp"
 #include "waywiser/comm/session/call.hpp"
 
 namespace waywiser {
@@ -29,6 +35,15 @@ Problems survivors(const Problems& problems) {
   for (const std::string& problem : problems)
     if (!holds(problem, "signal 9")) others.push_back(problem);
   return others;
+}
+
+// As `waywiser status` shows it.
+bool waits_unusually_long(int process, int rank) {
+  const std::string name = "rank-" + std::to_string(process) + "-" + std::to_string(rank) + ".sock";
+  const Descriptor status = connect_at(runtime_folder() / name);
+  std::array<char, 4096> line{};
+  const ssize_t got = ::recv(status.number(), line.data(), line.size(), 0);
+  return got > 0 && Json::parse(line.begin(), line.begin() + got).at("waited") > 0.0;
 }
 
 void receive_something(Group& group, int from) {
@@ -292,11 +307,14 @@ TEST(Fault, ARankThatWaitsItselfSaysForWhom) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     if (group.rank() == 2) return receive_something(group, 0);
     if (group.rank() == 1) {
-      group.send(std::as_bytes(std::span("x")), 0);
+      const int process[] = {::getpid()};
+      group.send(std::span(process), 0);
       return receive_something(group, 2);
     }
-    std::byte data[2];
-    group.recv(std::span(data), 1);
+    int process[1];
+    group.recv(std::span(process), 1);
+    for (const Deadline deadline = Deadline::in(20); !waits_unusually_long(process[0], 1); ::usleep(10'000))
+      require_that(!deadline.passed(), "rank 1 waits");
     group.set_timeout(2);
     receive_something(group, 1);
   });

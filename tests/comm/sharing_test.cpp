@@ -1,7 +1,9 @@
 #include "waywiser/comm/bootstrap/sharing.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <future>
 
 #include "tests/comm/with_runtime_folder.hpp"
@@ -58,6 +60,21 @@ TEST_F(Sharing, AllHearWhyOneRefuses) {
     } catch (const Error& error) {
       EXPECT_STREQ(error.what(), "rank 1: it has no room");
     }
+}
+
+TEST_F(Sharing, OneThatIsStillSendingHearsWhy) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  Connection(Descriptor(ends[0]), 4096).send(refused_frame("rank 1: it has no room"), Deadline::in(patience));
+  Muster muster;
+  muster.ranks.resize(3);
+  muster.lines[0] = std::make_unique<Connection>(Descriptor(ends[1]), 4096);
+  try {
+    share_with_all(muster, 2, part(2), Deadline::in(patience));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "rank 1: it has no room");
+  }
 }
 
 TEST_F(Sharing, OneThatEndsIsNamed) {

@@ -124,9 +124,9 @@ std::vector<std::string> TestRanks::in_processes(const Body& body) const {
 
 std::vector<std::string> TestRanks::in_threads(const Body& body) const {
   std::vector<std::string> texts(static_cast<std::size_t>(size_)), problems;
-  std::vector<std::thread> threads;
+  std::vector<std::thread> started;
   for (int rank = 0; rank < size_; ++rank)
-    threads.emplace_back([&, rank] {
+    started.emplace_back([&, rank] {
       try {
         Group group = Group::join(options(rank));
         body(group);
@@ -134,7 +134,7 @@ std::vector<std::string> TestRanks::in_threads(const Body& body) const {
         texts[static_cast<std::size_t>(rank)] = problem.what();
       }
     });
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : started) thread.join();
   for (std::size_t rank = 0; rank < texts.size(); ++rank)
     if (!texts[rank].empty()) problems.push_back("rank " + std::to_string(rank) + ": " + texts[rank]);
   return problems;

@@ -58,9 +58,9 @@ Frame expect(Connection& line, FrameKind kind, Deadline deadline) {
 
 void prove(Connection& line, const Launch& launch, Deadline deadline) {
   Handshake words{static_cast<std::uint32_t>(launch.rank), random_nonce(), {}};
-  line.send(FrameKind::hello, hello_bytes({protocol_version, words.rank, words.member}), deadline);
+  line.ask(FrameKind::hello, hello_bytes({protocol_version, words.rank, words.member}), deadline);
   words.root = read_nonce(expect(line, FrameKind::challenge, deadline));
-  line.send(FrameKind::proof, words.member_proof(launch.secret), deadline);
+  line.ask(FrameKind::proof, words.member_proof(launch.secret), deadline);
   if (!equal(read_digest(expect(line, FrameKind::welcome, deadline)), words.root_proof(launch.secret)))
     throw Error(ErrorKind::invalid_input, "the process at rank 0's address does not know the secret of this job");
   line.seal(words.member_seal(launch.secret));
@@ -111,7 +111,7 @@ Muster join_at(const Endpoint& root, const Launch& launch, const Introduction& m
     throw_if_interrupted();
     try {
       auto line = prove_at(root, launch, connect_by, deadline);
-      line->send(FrameKind::join, bytes_of(mine), deadline);
+      line->ask(FrameKind::join, bytes_of(mine), deadline);
       return take_table(std::move(line), launch, deadline);
     } catch (const NotNow& error) {
       if (connect_by.passed()) throw Error(error.kind(), error.what());
@@ -138,8 +138,8 @@ std::unique_ptr<Connection> come_in(const Launch& launch, const Introduction& mi
   if (!visit.open()) return {};
   auto line = std::make_unique<Connection>(visit.take_line(), largest_answer);
   const Hello hello{protocol_version, static_cast<std::uint32_t>(launch.rank), {}};
-  line->send(FrameKind::hello, hello_bytes(hello), deadline);
-  line->send(FrameKind::join, bytes_of(mine), deadline);
+  line->ask(FrameKind::hello, hello_bytes(hello), deadline);
+  line->ask(FrameKind::join, bytes_of(mine), deadline);
   if (!is_welcome(*line, visit, deadline)) return {};
   return line;
 }

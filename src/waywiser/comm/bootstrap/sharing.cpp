@@ -12,12 +12,16 @@ constexpr Seconds root_patience = 2;  // rank 0 knows who is missing
 
 std::string named(int rank) { return "rank " + std::to_string(rank); }
 
+Error of_rank(int rank, const Error& error) {
+  return {error.kind(), named(rank) + " while the group formed: " + error.what()};
+}
+
 Frame heard(Connection& line, FrameKind kind, int from, Deadline deadline) {
   Frame frame;
   try {
     frame = line.receive(deadline);
   } catch (const Error& error) {
-    throw Error(error.kind(), named(from) + " while the group formed: " + error.what());
+    throw of_rank(from, error);
   }
   if (frame.kind == FrameKind::refused) throw Error(ErrorKind::io, reason_in(frame));
   if (frame.kind != kind) throw Error(ErrorKind::invalid_input, named(from) + " sent what is not its turn");
@@ -40,12 +44,16 @@ std::vector<std::byte> gather(Muster& muster, std::span<const std::byte> mine, D
 std::vector<std::byte> of_all(Muster& muster, int rank, std::span<const std::byte> mine, Deadline deadline) {
   if (rank == 0) {
     const std::vector<std::byte> all = gather(muster, mine, deadline);
-    for (auto& [other, line] : muster.lines) line->send(FrameKind::shared, all, deadline);
+    for (auto& [other, line] : muster.lines) try {
+        line->send(FrameKind::shared, all, deadline);
+      } catch (const Error& error) {
+        throw of_rank(other, error);
+      }
     return all;
   }
   Connection& line = *muster.lines.at(0);
   line.set_limit((largest_part + sizeof(std::uint64_t)) * muster.ranks.size());
-  line.send(FrameKind::share, mine, deadline);
+  line.ask(FrameKind::share, mine, deadline);
   Frame frame = heard(line, FrameKind::shared, 0, Deadline::in(deadline.left() + root_patience));
   line.set_limit(usual_frame);
   return std::move(frame.body);

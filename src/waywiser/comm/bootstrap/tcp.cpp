@@ -192,6 +192,14 @@ void Connection::send(FrameKind kind, std::span<const std::byte> body, Deadline 
   }
 }
 
+void Connection::ask(FrameKind kind, std::span<const std::byte> body, Deadline deadline) {
+  try {
+    send(kind, body, deadline);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+  }
+}
+
 void Connection::read_some() {
   std::array<std::byte, read_bytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   const auto got = ::recv(socket_.number(), buffer.data(), buffer.size(), MSG_DONTWAIT);

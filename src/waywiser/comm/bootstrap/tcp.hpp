@@ -50,6 +50,8 @@ class Connection {
   // Throws io if the other side has gone, timeout if it does not read.
   void send(FrameKind kind, std::span<const std::byte> body, Deadline deadline);
   void send(const Frame& frame, Deadline deadline) { send(frame.kind, frame.body, deadline); }
+  // send() of what is answered: if the other side has ended, receive() says so, or finds the reason that it gave.
+  void ask(FrameKind kind, std::span<const std::byte> body, Deadline deadline);
   // The next arrived frame, without waiting. Throws io ("it has ended") at the end, invalid_input for malformed bytes.
   std::optional<Frame> poll_frame();
   // Throws timeout.

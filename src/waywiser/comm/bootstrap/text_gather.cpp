@@ -42,7 +42,7 @@ std::vector<std::string> gather_texts(const Launch& launch, std::string_view min
   Connection& line = *muster.lines.at(0);
   WireWriter writer;
   writer.text(mine);
-  line.send(FrameKind::waiting, writer.bytes(), deadline);
+  line.ask(FrameKind::waiting, writer.bytes(), deadline);
   expect(line, FrameKind::finished, 0, deadline);
   return {};
 }

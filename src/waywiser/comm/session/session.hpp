@@ -95,7 +95,11 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
     Watch watch{0, 0, 0, longer};
     for (unsigned turn = 1;; ++turn) {
       progress();
-      if (turn % turns_between_looks_ == 0) look(watch, call, progress_text);
+      if (turn % turns_between_looks_ == 0) {
+        if (lifeline_->failure() != nullptr) progress();  // what a rank has sent before it failed has arrived
+        if (done()) return;
+        look(watch, call, progress_text);
+      }
       if (done()) return;
       if (lock_.is_wanted()) [[unlikely]]
         let_others_in();
