@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -211,7 +212,7 @@ def test_who_is_ended_shows_what_there_is() -> None:
             break
     running.terminate()
     out, _ = running.communicate(timeout=60)
-    assert running.returncode == 130
+    assert running.returncode == 128 + signal.SIGTERM
     assert json.loads(out)["rows"][0]["bytes"] == 8
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from waywiser.cli.options import AsJson, ResultsFolder
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
-from waywiser.signals import ENDING, handle
+from waywiser.signals import ENDING, end_at_once, handle
 
 if TYPE_CHECKING:
     from waywiser.bench.run import Wanted
@@ -190,7 +189,7 @@ def _with_own_ranks(
 
     kind = backend_for(backend, wanted.memory)
     outcome = Outcome(kind)
-    handle(ENDING, signal.default_int_handler)  # prints the results so far
+    handle(ENDING, end_at_once)  # prints the results so far
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         by_kernel = KERNEL in wanted.modes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ import typer
 
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
-from waywiser.signals import ENDING, handle
+from waywiser.signals import ENDING, end_at_once, handle
 
 
 class Form(NamedTuple):
@@ -145,7 +144,7 @@ def offload(
             if each in asked
         }
         sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
-        handle(ENDING, signal.default_int_handler)  # as Ctrl-C, which leaves the rows so far
+        handle(ENDING, end_at_once)  # as Ctrl-C, which leaves the rows so far
         rows = Rows(JSON if form.json else CSV if form.csv else TABLE, kind, told, list(sides), result_writer())
         try:
             with bar("offload") as show:
