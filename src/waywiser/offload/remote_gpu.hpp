@@ -74,7 +74,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
   void use_road(DataRoad road);
 
   // A new array of zeros, and one with the bytes of host memory, which may be changed again on return. Throws
-  // invalid_input if the head is none, or the sizes differ; device if the array is above the limit.
+  // invalid_input for an invalid head, or if the sizes differ; device if the array is above the limit.
   std::uint64_t zeros(const ArrayHead& head);
   std::uint64_t array(const ArrayHead& head, ConstRegion bytes);
   std::uint64_t array(ConstElements values);  // of one dimension

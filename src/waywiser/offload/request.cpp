@@ -181,7 +181,7 @@ std::optional<RemoteRequest> RequestReader::next() {
   if (left_ == 0) return {};
   RemoteRequest request;
   const auto kind = reader_.number<std::uint8_t>();
-  if (kind == 0 || kind > last_request_kind) reader_.refuse("kind " + std::to_string(kind) + " is none");
+  if (kind == 0 || kind > last_request_kind) reader_.refuse("an unknown kind, " + std::to_string(kind));
   request.kind = static_cast<RequestKind>(kind);
   request.array = reader_.number<std::uint64_t>();
   switch (request.kind) {
