@@ -20,6 +20,7 @@ from consumers import (
     build,
     done,
     library_folder,
+    listed_headers,
     nvcc,
     prefix,
     public_headers,
@@ -231,6 +232,11 @@ def test_only_the_interface_is_exported(prefix: Path) -> None:
 
 def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:
     assert f"[{SONAME}]" in done("readelf", "-d", library_folder(prefix) / SONAME)
+
+
+def test_the_list_of_headers_is_what_is_installed(prefix: Path) -> None:
+    installed = {str(path.relative_to("waywiser")) for path in public_headers(prefix)}
+    assert {name for name in listed_headers() if Path(name).suffix} == installed
 
 
 def test_public_headers_stand_alone_and_have_few_others(prefix: Path, tmp_path: Path) -> None:
