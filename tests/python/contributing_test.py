@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md quotes code that is there, and names files and all folders that are there."""
+"""CONTRIBUTING.md quotes code that is there, and names files and all folders that are there; CHANGELOG.md is short."""
 
 from __future__ import annotations
 
@@ -35,3 +35,10 @@ def test_the_files_are_there() -> None:
 def test_every_folder_of_the_sources_has_its_line() -> None:
     folders = {f"src/waywiser/{path.name}/" for path in (ROOT / "src/waywiser").iterdir() if path.is_dir()}
     assert {folder for folder in folders if f"`{folder}`" not in PAGE} == set()
+
+
+def test_the_next_changes_fit_on_a_few_screens() -> None:
+    (following,) = re.findall(
+        r"^## Next\n(.*?)(?=^## |\Z)", (ROOT / "CHANGELOG.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert len(following.splitlines()) <= 150
