@@ -6,6 +6,11 @@ import re
 import textwrap
 from pathlib import Path
 
+import pytest
+import yaml
+
+import waywiser
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 QUOTED = ["transport/host_copy/host_copy.cpp", "collective/all_to_all/direct.cpp"]
@@ -42,3 +47,16 @@ def test_the_next_changes_fit_on_a_few_screens() -> None:
         r"^## Next\n(.*?)(?=^## |\Z)", (ROOT / "CHANGELOG.md").read_text(), re.DOTALL | re.MULTILINE
     )
     assert len(following.splitlines()) <= 150
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["cff-version"], citation["title"], citation["type"]) == ("1.2.0", "Waywiser", "software")
+    assert citation["version"] == waywiser.__version__
+    assert {"message", "authors", "license"} <= citation.keys()
+
+
+@pytest.mark.parametrize("template", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.md")), ids=lambda path: path.name)
+def test_templates_of_issues_say_what_they_are_for(template: Path) -> None:
+    front, _, text = template.read_text().removeprefix("---\n").partition("---\n")
+    assert yaml.safe_load(front).keys() == {"name", "about"} and text.strip()
