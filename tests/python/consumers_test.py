@@ -35,6 +35,18 @@ import waywiser
 __all__ = ["prefix", "runtime_folder"]
 pytestmark = pytest.mark.slow
 MOST_HEADERS = 11
+REDUCTIONS = """
+#include "waywiser/kernels/block/cuda_block.cuh"
+using waywiser::block::CudaBlock;
+template <typename T>
+__global__ void extremes(T* x) {
+  x[2] = CudaBlock::least(x[0], x[1]);
+  x[3] = CudaBlock::greatest(x[0], x[1]);
+}
+template __global__ void extremes(float*);
+template __global__ void extremes(double*);
+template __global__ void extremes(int*);
+"""
 MOST_OF_MESSAGES = 15  # of waywiser/heap/device/messages.hpp, which has every protocol
 
 
@@ -100,6 +112,15 @@ def test_newer_gpus_have_ptx() -> None:
     if not kernels:
         pytest.skip("the build is without CUDA")
     assert [command for command in kernels if not re.search(r"code=\[?(sm_\d+,)?compute_", command)] == []
+
+
+def test_reductions_compile_for_the_oldest_gpu(tmp_path: Path) -> None:
+    """CI compiles for sm_90 alone; instructions of later GPUs than the first of the default list show here."""
+    compiler = nvcc()
+    (oldest,) = re.findall(r"set\(architectures (\d+)-real ", (ROOT / "cmake/CudaCompiler.cmake").read_text())
+    source = tmp_path / "reductions.cu"
+    source.write_text(REDUCTIONS)
+    done(compiler, "-std=c++20", f"-arch=sm_{oldest}", "-cubin", "-I", ROOT / "src", "-o", tmp_path / "out", source)
 
 
 def test_v100_is_served_if_the_compiler_can() -> None:
