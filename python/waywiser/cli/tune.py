@@ -77,6 +77,7 @@ def tune(
 
 def _tune(request: Request, output: Path, as_json: bool) -> None:
     """Tunes one machine into one folder."""
+    from waywiser.report.found import found_line
     from waywiser.report.simulated import print_assumed
     from waywiser.report.summary import summary, to_do
     from waywiser.report.terminal import print_result
@@ -107,6 +108,8 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     print_result(to_do(results))
     _hint(results)
+    if quick:
+        typer.echo(found_line(results))
 
 
 def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
