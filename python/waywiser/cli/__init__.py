@@ -21,6 +21,7 @@ from waywiser.errors import BAD_INPUT, INTERRUPTED, Error, exit_code
 
 # Verb -> its line in `waywiser --help`, in the usual order of use.
 VERBS: dict[str, str] = {
+    "demo": "See it without hardware: a recorded machine.",
     "tune": "Discover, measure, choose, verify, report: everything.",
     "report": "Write the page and the pictures again.",
     "explain": "Explain the choice of a path.",

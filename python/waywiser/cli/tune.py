@@ -17,7 +17,7 @@ from waywiser.collective_tuning import collectives_into
 from waywiser.errors import InputError
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.plot_packages import why_no_plots
-from waywiser.results import DEFAULT, Results, recorded_machines
+from waywiser.results import DEFAULT, Results
 from waywiser.signals import ended_by_signals
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
@@ -212,6 +212,4 @@ def _hint(results: Results) -> None:
         for place in pair
     ):
         return
-    names = recorded_machines()
-    seen = f"waywiser report --machine {names[0]}" if names else "waywiser topology --machine dgx-a100"
-    typer.echo(f"no GPU here; to see a machine with GPUs: {seen}")
+    typer.echo("no GPU here; to see a machine with GPUs: waywiser demo")
