@@ -18,6 +18,7 @@ from waywiser.units import parse_bytes
 
 Json = dict[str, Any]
 ENDLESS = (1 << 63) - 1
+SIZES = [4**power for power in range(12)]
 # pair, mechanism, its parameters, first size, last size, ratio of the next best; 0: there is none
 Row = tuple[str, str, dict[str, str], int, int, float]
 HOST: Row = ("host0>host0", "host_copy", {"threads": "1"}, 1, ENDLESS, 9.0)
@@ -37,7 +38,7 @@ def _row(row: Row, processes: int = 1, operation: str = "latency") -> Json:
         "from_bytes": first,
         "to_bytes": last,
         "path": {**path, "mechanism": mechanism, "parameters": parameters},
-        "expected": [],
+        "expected": [{"bytes": size, "seconds": 1e-6} for size in SIZES if first <= size <= last],
         "why": "",
     }
     second = {"path": {**path, "mechanism": "sm_copy", "parameters": {}}, "ratio": ratio}
@@ -102,15 +103,19 @@ def test_the_next_commands_are_about_these_results(tmp_path: Path) -> None:
     line = found_line(_results(tmp_path, _row(SMALL), _row(LARGE)))
     assert "\n" not in line
     commands = line.partition("; next: ")[2].split(", waywiser ")
-    assert commands[0] == f"waywiser explain gpu0 host0 128B --output {tmp_path} (why)"
+    assert commands[0] == f"waywiser explain gpu0 host0 256B --output {tmp_path} (why)"
     assert commands[1] == f"apply --output {tmp_path} (settings)"
 
 
-@pytest.mark.parametrize(("first", "last"), [(1, 1), (3, 3), (1, 7), (33, 63), (100, 1 << 20), (5000, ENDLESS)])
-def test_the_size_of_the_next_command_is_one_of_the_choice(first: int, last: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("first", "last", "size"),
+    [(1, 1, 1), (1, ENDLESS, 4096), (16, 1 << 20, 4096), (5000, ENDLESS, 262144), (33, 63, 33), (0, 0, 1)],
+)
+def test_the_next_command_has_a_size_in_the_middle_of_the_choice(
+    first: int, last: int, size: int, tmp_path: Path
+) -> None:
     one = finding(_results(tmp_path, _row((*SMALL[:3], first, last, 2.0))))
-    assert one is not None and first <= one.size <= last and one.size <= max(8192, last)
-    assert parse_bytes(size_word(one.size)) == one.size
+    assert one is not None and one.size == size and parse_bytes(size_word(size)) == size
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from waywiser.plan import PlanRow
 from waywiser.profile import Pair
 from waywiser.report.actions import where
 from waywiser.results import Results
-from waywiser.units import ENDLESS, format_bytes
+from waywiser.units import format_bytes
 
 _WORTH_TELLING = 1.05
 
@@ -90,11 +89,6 @@ def _clearest(rows: list[PlanRow]) -> PlanRow:
 
 
 def _middle(row: PlanRow) -> int:
-    """The power of two nearest to the geometric middle of the row's sizes, in an open range next to the smallest; the
-    smallest if no power of two is in the range."""
-    first = max(row.from_bytes, 1)
-    last = first if row.to_bytes >= ENDLESS else row.to_bytes
-    for power in (round(math.log2(first * last) / 2), (first - 1).bit_length()):
-        if first <= 1 << power <= row.to_bytes:
-            return 1 << power
-    return first
+    """The middle one of the sizes that the row's times are for; its smallest size if it has no times."""
+    sizes = [size for size, _ in row.expected if row.from_bytes <= size <= row.to_bytes]
+    return sizes[len(sizes) // 2] if sizes else max(row.from_bytes, 1)
