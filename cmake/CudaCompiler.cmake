@@ -41,7 +41,7 @@ if(WAYWISER_WITH_CUDA)
   get_filename_component(cuda_root "${cuda_root}" DIRECTORY)
   get_filename_component(cuda_root "${cuda_root}" DIRECTORY)
   if(NOT EXISTS "${cuda_root}/lib64" AND EXISTS "${cuda_root}/lib/libcudadevrt.a" AND NOT CMAKE_CUDA_FLAGS)
-    set(CMAKE_CUDA_FLAGS "-L${cuda_root}/lib" CACHE STRING "flags for nvcc")
+    set(CMAKE_CUDA_FLAGS "-L${cuda_root}/lib $ENV{CUDAFLAGS}" CACHE STRING "flags for nvcc")  # CMake adds none to a set value
   endif()
   if(NOT CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     set(architectures 75-real 80-real 90)  # of the newest the PTX as well, which drivers compile for GPUs that are newer

@@ -94,10 +94,15 @@ class Results:
         self.folder = folder
         self.name = name or str(folder)
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether this is a recorded machine of the package."""
+        return self.folder.parent == MACHINES
+
     def file(self, stem: str) -> Path | None:
         """`stem`.json or `stem`.json.gz, whichever exists."""
         files = [self.folder / f"{stem}.json", self.folder / f"{stem}.json.gz"]
-        if stem == "topology" and self.folder.parent == MACHINES:
+        if stem == "topology" and self.is_recorded:
             files.append(MACHINES / f"{self.folder.name}.json")
         return next((file for file in files if file.exists()), None)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .build_progress import run_ninja
 from .messages import SetupError, say
 from .python_environment import PYTHON, ROOT, VENV, for_builds
 
@@ -46,10 +47,8 @@ def _configure(folder, options):
 
 
 def _ninja(folder, targets):
-    """Builds; on a terminal Ninja shows its progress line, elsewhere only errors."""
     jobs = len(os.sched_getaffinity(0))
-    command = [_tool("ninja"), "-C", str(folder), f"-j{jobs}", *([] if sys.stderr.isatty() else ["--quiet"])]
-    if subprocess.run([*command, *targets], stdout=sys.stderr).returncode != 0:
+    if run_ninja([_tool("ninja"), "-C", str(folder), f"-j{jobs}", *targets]) != 0:
         raise SetupError("the build failed, see above")
 
 

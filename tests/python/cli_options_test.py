@@ -55,7 +55,7 @@ def test_one_name_for_the_folder_of_results(verb: str, run: Run, tmp_path: Path)
 def test_every_verb_has_the_same_names() -> None:
     for verb, command in commands().items():
         folder = next((one for one in command.params if "--results" in one.opts), None)
-        if verb in ("topology", "status", "serve", "remote", "compare", "simulate", "calibrate"):
+        if verb in ("demo", "topology", "status", "serve", "remote", "compare", "simulate", "calibrate"):
             assert folder is None, verb
         else:
             assert set(folder.opts) == set(NAMES if verb != "report" else NAMES[:2]), verb
@@ -242,7 +242,7 @@ def test_help_shows_no_types_of_python() -> None:
 
 def test_help_is_in_the_order_of_use() -> None:
     verbs = list(cli.VERBS)
-    assert verbs[:2] == ["tune", "report"]
+    assert verbs[:3] == ["demo", "tune", "report"]
     for first, then in (("explain", "compare"), ("run", "status"), ("apply", "verify"), ("verify", "env")):
         assert verbs.index(first) < verbs.index(then)
     shown = subprocess.run([*MAIN, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout

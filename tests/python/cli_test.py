@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from waywiser import _core, cli
 from waywiser.errors import InputError
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -87,15 +91,26 @@ def test_bad_arguments_are_one_line(arguments: list[str]) -> None:
 def test_version_and_help() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout.split()[0]) == (0, "waywiser")
-    for arguments in (["--help"], []):
-        shown = run(*arguments)
-        assert shown.returncode == 0
-        assert all(verb in shown.stdout for verb in ("Usage: waywiser", *cli.VERBS))
+    shown = run("--help")
+    assert shown.returncode == 0
+    assert all(verb in shown.stdout for verb in ("Usage: waywiser", *cli.VERBS))
 
 
-def test_help_loads_no_verb_and_no_heavy_package() -> None:
+@pytest.mark.parametrize("arguments", [[], ["--verbose"]])
+def test_without_a_verb_it_prints_the_doors_of_the_readme(arguments: list[str]) -> None:
+    shown = run(*arguments)
+    lines = shown.stdout.splitlines()
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert len(lines) <= 14 and max(map(len, lines)) <= 80
+    told = re.findall(r" (waywiser .*)", re.sub(r"\\\n +", "", shown.stdout))
+    doors = re.findall(r"^\| .* \| `(waywiser [^`]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(doors) == 4
+    assert told == ["waywiser demo", "waywiser tune --quick", *doors, "waywiser --help"]
+
+
+def test_help_and_doors_load_no_verb_and_no_heavy_package() -> None:
     script = (
-        "import sys; from waywiser import cli; cli.run(['--help']);"
+        "import sys; from waywiser import cli; cli.run(['--help']); cli.run([]);"
         "loaded = {'numpy', 'matplotlib', 'plotly', *(f'waywiser.cli.{v}' for v in cli.VERBS)} & set(sys.modules);"
         "sys.exit(str(loaded) if loaded else 0)"
     )

@@ -12,6 +12,7 @@ import pytest
 import typer.main
 
 from waywiser import cli
+from waywiser.cli.doors import DOORS
 
 ROOT = Path(__file__).parents[2]
 DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,6 +54,7 @@ def command_of(verb: str) -> Any:
 
 def documented() -> list[tuple[str, str]]:
     found = [(path.name, line) for path in DOCS for line in commands_in(path.read_text(encoding="utf-8"))]
+    found += [("waywiser", line) for line in re.findall(r" (waywiser [a-z].*)", re.sub(r"\\\n +", "", DOORS))]
     for verb in cli.VERBS:
         lines = re.findall(r"`(waywiser [^`]+)`", command_of(verb).help or "")
         found += [(f"{verb} --help", line) for line in lines]
@@ -72,7 +74,7 @@ def words_of(line: str) -> list[str]:
 
 def test_there_are_some() -> None:
     assert len(COMMANDS) > 40
-    assert {"bench.md", "topology.md", "README.md", "explain --help"} <= {where for where, _ in COMMANDS}
+    assert {"bench.md", "topology.md", "README.md", "explain --help", "waywiser"} <= {where for where, _ in COMMANDS}
 
 
 @pytest.mark.parametrize(("where", "line"), COMMANDS, ids=lambda value: value[:60])

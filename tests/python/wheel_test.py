@@ -153,3 +153,10 @@ def test_the_wheel_starts_its_own_ranks(site: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(site)}
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert answer.stdout.splitlines() == [str(site / "waywiser/__init__.py")] * 2, answer.stderr
+
+
+def test_the_recorded_machine_is_in_the_wheel(site: Path, tmp_path: Path) -> None:
+    command = [sys.executable, site / "bin/waywiser", "demo", "--json", "--output", tmp_path / "page"]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    answer = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert answer["choice"]["candidates"] and Path(answer["report"]).stat().st_size > 1 << 20

@@ -10,7 +10,7 @@
 namespace waywiser::sim {
 namespace {
 
-constexpr Bytes bytes = Bytes{1} << 30;
+constexpr Bytes one_gib = Bytes{1} << 30;
 
 Topology with_cpu(std::string machine, const std::string& cpu) {
   Topology topology = package_machine(machine);
@@ -23,7 +23,7 @@ Seconds read_directly(const NodeModel& node) {
   ClusterSpec two;
   two.network.nodes = 2;
   const Path path{"ucx", gpu(0), host(0), 2, {{"transports", "rc"}, {"gdr", "on"}, {"gdrcopy", "on"}}};
-  return simulate(node, two, {path, {0, "gpu0"}, {1, "host0"}, Operation::latency, bytes, {}}).seconds;
+  return simulate(node, two, {path, {0, "gpu0"}, {1, "host0"}, Operation::latency, one_gib, {}}).seconds;
 }
 
 Assumptions about(const Assumptions& all, const std::string& parameter) {
@@ -38,7 +38,7 @@ TEST(Assumptions, ACpuWithoutARowHasTheLimitsOfItsLinks) {
        {"Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "INTEL(R) XEON(R) PLATINUM 8580", "Grace", "Neoverse-V2", ""}) {
     const Topology machine = with_cpu("hse-c", cpu);
     const NodeModel node(machine, costs_of(machine));
-    EXPECT_GT(static_cast<double>(bytes) / read_directly(node), 11e9) << cpu;
+    EXPECT_GT(static_cast<double>(one_gib) / read_directly(node), 11e9) << cpu;
     const Assumptions told = about(node.assumed(), "cpu.p2p_read");
     ASSERT_EQ(told.size(), 1u) << cpu;
     const std::string name = std::string(cpu).empty() ? "the CPUs" : cpu;
@@ -56,7 +56,7 @@ TEST(Assumptions, WhatIsKnownOrSetIsNotAssumed) {
   Costs costs = costs_of(machine);
   apply(costs, {{"cpu.p2p_read", 3e9}}, "--set");
   const NodeModel node(machine, costs);
-  EXPECT_NEAR(static_cast<double>(bytes) / read_directly(node), 3e9, 1e8);
+  EXPECT_NEAR(static_cast<double>(one_gib) / read_directly(node), 3e9, 1e8);
   EXPECT_TRUE(about(node.assumed(), "cpu.p2p_read").empty());
 }
 
@@ -64,7 +64,7 @@ TEST(Assumptions, OnlyWhatWasAskedForIsTold) {
   const Topology machine = with_cpu("hse-c", "Grace");
   const NodeModel node(machine, costs_of(machine));
   const Path path{"copy_engine", gpu(0), gpu(1), 1, {}};
-  simulate(node, {}, {path, {0, "gpu0"}, {0, "gpu1"}, Operation::latency, bytes, {}});
+  simulate(node, {}, {path, {0, "gpu0"}, {0, "gpu1"}, Operation::latency, one_gib, {}});
   EXPECT_TRUE(about(node.assumed(), "cpu.p2p_read").empty());
   EXPECT_TRUE(about(node.assumed(), "nic.latency").empty());
   EXPECT_EQ(about(node.assumed(), "copy.issue_peer").size(), 1u);  // V100s have an H200's

@@ -21,6 +21,7 @@ from waywiser.errors import BAD_INPUT, INTERRUPTED, Error, exit_code
 
 # Verb -> its line in `waywiser --help`, in the usual order of use.
 VERBS: dict[str, str] = {
+    "demo": "See it without hardware: a recorded machine.",
     "tune": "Discover, measure, choose, verify, report: everything.",
     "report": "Write the page and the pictures again.",
     "explain": "Explain the choice of a path.",
@@ -69,6 +70,7 @@ def _print_place(option: typer.CallbackParam, wanted: bool) -> None:
 
 
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -92,6 +94,10 @@ def _options(
     verbose: Annotated[bool, typer.Option(_VERBOSE, help="Show the traceback of a failure.")] = False,
 ) -> None:
     """Measures every path between two memories of a machine and chooses the fastest for each message size."""
+    if context.invoked_subcommand is None:
+        from waywiser.cli.doors import print_doors
+
+        print_doors()
 
 
 def _not_asked_for() -> None:
@@ -101,7 +107,7 @@ def _not_asked_for() -> None:
 def build_app(arguments: Sequence[str]) -> typer.Typer:
     """The command line program; imports only the modules of verbs in `arguments`."""
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.callback()(_options)
+    app.callback(invoke_without_command=True)(_options)
     for verb, line in VERBS.items():
         function, context = _not_asked_for, None
         if verb in arguments:
@@ -161,12 +167,13 @@ def _take_verbose(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     """Whether --verbose is among the arguments, and the others; those after `run` belong to its program too."""
     own = list(arguments[: arguments.index("run")]) if "run" in arguments else list(arguments)
     rest = [argument for argument in own if argument != _VERBOSE] + list(arguments[len(own) :])
-    return _VERBOSE in own, rest or ["--help"]
+    return _VERBOSE in own, rest
 
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. Results go to stdout, one line per failure to stderr."""
     verbose, rest = _take_verbose(arguments)
+    first = next(iter(rest), "")
     try:
         result = _command(rest).main(args=rest, prog_name="waywiser", standalone_mode=False)
         if result != INTERRUPTED:
@@ -182,8 +189,8 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         if _is_usage_error(error):
             format_message = getattr(error, "format_message", error.__str__)
-            return _fail(" ".join(str(format_message()).split()), _FAILURE_CODES.get(rest[0], BAD_INPUT))
-        return _fail(_one_line(error), _FAILURE_CODES.get(rest[0], exit_code(error)))
+            return _fail(" ".join(str(format_message()).split()), _FAILURE_CODES.get(first, BAD_INPUT))
+        return _fail(_one_line(error), _FAILURE_CODES.get(first, exit_code(error)))
 
 
 def main() -> None:

@@ -16,8 +16,6 @@ from waywiser.files import write_bytes_atomically
 from waywiser.plot_packages import need_plots
 from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 
-_ENDLESS = 100_000  # columns of a table that is not for a terminal
-
 
 class Format(str, Enum):
     """The form of the output."""
@@ -65,7 +63,9 @@ def topology(
     form = Format.json if as_json else format or _by_ending(output)
     for_people = form in (Format.text, Format.tree) or (form is Format.matrix and sys.stdout.isatty())
     if for_people and output is None:
-        _print(chosen, form)
+        from waywiser.report.topology_text import print_topology
+
+        print_topology(chosen, form is not Format.matrix, form is not Format.tree, form is Format.text)
         return
     if form in (Format.svg, Format.png):
         need_plots(f"--format {form.value}")
@@ -92,28 +92,6 @@ def _by_ending(output: Path | None) -> Format:
     if ending in endings:
         return endings[ending]
     raise InputError(f"{output}: the ending does not determine the format; add --format (xml: nccl or hwloc)")
-
-
-def _print(chosen: _core.Topology, form: Format) -> None:
-    from rich.console import Console
-
-    from waywiser.report.topology_text import matrix_tables, nic_legend, notes_text, tree_text
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_ENDLESS)
-    if form is not Format.matrix:
-        console.print(tree_text(chosen))
-    if form is Format.text:
-        console.print()
-    if form is not Format.tree and chosen.matrix()[0]:
-        for table in matrix_tables(chosen, console.width if console.is_terminal else None):
-            console.print(table)
-            console.print()
-        if legend := nic_legend(chosen).plain:
-            console.print(legend, markup=False)
-    if form is Format.text:
-        console.print(notes_text(chosen))
 
 
 def _bytes(chosen: _core.Topology, form: Format) -> bytes:

@@ -17,7 +17,7 @@ from waywiser.collective_tuning import collectives_into
 from waywiser.errors import InputError
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.plot_packages import why_no_plots
-from waywiser.results import DEFAULT, Results, recorded_machines
+from waywiser.results import DEFAULT, Results
 from waywiser.signals import ended_by_signals
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
@@ -77,6 +77,7 @@ def tune(
 
 def _tune(request: Request, output: Path, as_json: bool) -> None:
     """Tunes one machine into one folder."""
+    from waywiser.report.found import found_line
     from waywiser.report.simulated import print_assumed
     from waywiser.report.summary import summary, to_do
     from waywiser.report.terminal import print_result
@@ -107,6 +108,8 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     print_result(to_do(results))
     _hint(results)
+    if quick:
+        typer.echo(found_line(results))
 
 
 def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
@@ -209,6 +212,4 @@ def _hint(results: Results) -> None:
         for place in pair
     ):
         return
-    names = recorded_machines()
-    seen = f"waywiser report --machine {names[0]}" if names else "waywiser topology --machine dgx-a100"
-    typer.echo(f"no GPU here; to see a machine with GPUs: {seen}")
+    typer.echo("no GPU here; to see a machine with GPUs: waywiser demo")

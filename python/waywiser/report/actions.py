@@ -18,7 +18,7 @@ from waywiser.profile import Profile, pair_words
 from waywiser.report.drawing_text import link_warning, trained_words
 from waywiser.report.matrices import matrices
 from waywiser.report.reasons import grouped_reasons
-from waywiser.results import DEFAULT, MACHINES, Results
+from waywiser.results import DEFAULT, Results
 from waywiser.units import format_percent
 
 REPAIR, INSTALL, SET, PROVED = "Slow or broken", "Not available here", "To set", "Proved"
@@ -42,7 +42,7 @@ class Action:
 
 def where(results: Results) -> str:
     """The options that make a verb use these results: "" for the default folder, " --machine hse-c"."""
-    if results.folder.parent == MACHINES:
+    if results.is_recorded:
         return f" --machine {results.folder.name}"
     profile = results.needed_profile()
     if profile.simulated:
@@ -124,7 +124,7 @@ def _missing(profile: Profile) -> list[Action]:
 
 
 def _to_set(settings: Settings | None, results: Results) -> list[Action]:
-    at, here = where(results), "" if results.folder.parent == MACHINES else where(results)
+    at, here = where(results), "" if results.is_recorded else where(results)
     if settings is None:
         text = "No settings of UCX, Open MPI, MPICH or NCCL were derived from these results yet."
         return [Action(SET, text, f"waywiser apply{at}")]

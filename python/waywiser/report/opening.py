@@ -10,16 +10,20 @@ from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, Action
 from waywiser.report.alike import Kind, kinds
 from waywiser.report.choices import Choice
 from waywiser.report.markup import Child, Markup, el, join
+from waywiser.results import Results
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 
+_KICKER = "Paths between memories"
 _MOST_CARDS = 12
 
 
-def hero(profile: Profile, title: str, rows: Sequence[Choice], todo: Sequence[Action]) -> Markup:
+def hero(results: Results, title: str, rows: Sequence[Choice], todo: Sequence[Action]) -> Markup:
     """The head of the page."""
+    profile = results.needed_profile()
+    kicker = f"Recorded machine {results.folder.name}, not measured here" if results.is_recorded else _KICKER
     return el(
         "header",
-        el("p", "Paths between memories", class_="kicker"),
+        el("p", kicker, class_="kicker"),
         el("h1", title),
         el("p", " · ".join(facts(profile)), class_="muted"),
         _to_do(todo),

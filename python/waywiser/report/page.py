@@ -164,7 +164,7 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
     warning = profile.warning()
     title = headline(results.topology, profile.machine)
     todo = _existing(actions(results, settings_of(results)), {name for name, _, _ in parts})
-    opening = hero(profile, title, sections.all_choices(results, profile), todo)
+    opening = hero(results, title, sections.all_choices(results, profile), todo)
     navigation = el(
         "nav",
         el("a", "Waywiser", href="#top", class_="brand"),

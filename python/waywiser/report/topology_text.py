@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -24,7 +25,27 @@ _STYLE = {
     "network": "magenta",
 }
 _WORD_STYLE = {"X": "dim", "PIX": "yellow", "PXB": "yellow", "PHB": "cyan", "NODE": "blue", "SYS": "red"}
+_ENDLESS = 100_000  # columns of a table that is not for a terminal
 _BELOW = {"root", "switch", "bridge", "gpu", "nic", "nvme", "host"}
+
+
+def print_topology(topology: _core.Topology, tree: bool = True, matrix: bool = True, notes: bool = False) -> None:
+    """Prints these parts to standard output."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_ENDLESS)
+    if tree:
+        console.print(tree_text(topology))
+    if tree and matrix:
+        console.print()
+    if matrix and topology.matrix()[0]:
+        for table in matrix_tables(topology, console.width if console.is_terminal else None):
+            console.print(table)
+            console.print()
+        if names := nic_legend(topology).plain:
+            console.print(names, markup=False)
+    if notes:
+        console.print(notes_text(topology))
 
 
 def tree_text(topology: _core.Topology) -> Tree:
@@ -159,9 +180,9 @@ def nic_legend(topology: _core.Topology) -> Text:
     return Text(", ".join(f"{id_}: {topology.device(id_).name}" for id_ in nics))
 
 
-def notes_text(topology: _core.Topology) -> Text:
-    """The legend of the words in the matrix, software versions, and the assumptions."""
-    legend = {
+def legend(topology: _core.Topology) -> str:
+    """What the words in the matrix mean."""
+    meanings = {
         "NV": "NV#: that many NVLinks",
         "XGMI": "XGMI#: that many xGMI links",
         "PIX": "PIX: one PCIe switch or bridge",
@@ -171,7 +192,12 @@ def notes_text(topology: _core.Topology) -> Text:
         "SYS": "SYS: between NUMA nodes",
     }
     present = {word.rstrip("0123456789") for row in topology.matrix()[1] for word in row}
-    lines = ["; ".join(text for word, text in legend.items() if word in present)]
+    return "; ".join(text for word, text in meanings.items() if word in present)
+
+
+def notes_text(topology: _core.Topology) -> Text:
+    """The legend of the words in the matrix, software versions, and the assumptions."""
+    lines = [legend(topology)]
     lines += [", ".join(f"{name} {version}" for name, version in topology.software.items())]
     lines += [f"note: {note}" for note in topology.notes]
     lines.append(f"fingerprint {topology.fingerprint}")

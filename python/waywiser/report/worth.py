@@ -17,7 +17,7 @@ from waywiser.apply.savings_table import assumptions
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import is_fingerprint, kept
 from waywiser.report.markup import Child, Markup, el, join, number, table
-from waywiser.results import MACHINES, Results
+from waywiser.results import Results
 
 NOTHING_SET = "nothing to set: the defaults are best here, as far as measured"
 NOT_KNOWN = "No gain is known yet: waywiser verify proves the settings, between nodes with --hosts."
@@ -43,7 +43,7 @@ def settings_of(results: Results) -> Settings | None:
     """The stored settings of the results' machine; for another machine, the proposed ones."""
     profile = results.needed_profile()
     found = kept(results.folder, profile.fingerprint) if is_fingerprint(profile.fingerprint) else None
-    elsewhere = bool(profile.warning()) or results.folder.parent == MACHINES
+    elsewhere = bool(profile.warning()) or results.is_recorded
     if found or not elsewhere or results.topology is None:
         return found
     topology = _core.Topology.from_json(json.dumps(results.topology), "topology.json")
