@@ -44,7 +44,7 @@ if(WAYWISER_WITH_CUDA)
     set(CMAKE_CUDA_FLAGS "-L${cuda_root}/lib $ENV{CUDAFLAGS}" CACHE STRING "flags for nvcc")  # CMake adds none to a set value
   endif()
   if(NOT CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-    set(architectures 80-real 90)  # of the newest the PTX as well, which drivers compile for GPUs that are newer
+    set(architectures 75-real 80-real 90)  # of the newest the PTX as well, which drivers compile for GPUs that are newer
     execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --list-gpu-code OUTPUT_VARIABLE codes)
     if(codes MATCHES "sm_70")
       list(PREPEND architectures 70-real)

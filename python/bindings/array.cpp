@@ -83,8 +83,9 @@ ArrayFacts facts_of(nb::handle object) {
     const nb::handle known = bits.is_valid() ? bits : object;
     const bool readable =
         std::is_same_v<Array, nb::ndarray<>> && nb::try_cast(known, *std::make_unique<nb::ndarray<nb::ro>>(), false);
-    refuse_array(object, readable ? "is none that can be written to"
-                                  : "is none: give it a buffer, DLPack or __cuda_array_interface__" + words_of(object));
+    refuse_array(object, readable
+                             ? "cannot be written to"
+                             : "is no array: give it a buffer, DLPack or __cuda_array_interface__" + words_of(object));
   }
   ArrayFacts facts;
   facts.address = reinterpret_cast<std::uintptr_t>(array.data());
@@ -145,7 +146,7 @@ std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& fac
 
 ArrayFacts output_facts(nb::handle array) {
   std::optional<ArrayFacts> known = read_directly(array);
-  if (known && known->read_only) refuse_array(array, "is none that can be written to");
+  if (known && known->read_only) refuse_array(array, "cannot be written to");
   return known ? *std::move(known) : facts_of<nb::ndarray<>>(array);
 }
 ArrayFacts input_facts(nb::handle array) {

@@ -16,6 +16,7 @@ import waywiser
 
 HERE = ROOT / "tests/consumers"
 BUILD = ROOT / "build"
+LIBRARY = ROOT / "cmake/Library.cmake"
 NO_GFORTRAN = "there is no gfortran, and apt could not install it"
 major, minor, _ = waywiser.__version__.split(".")
 SONAME = f"libwaywiser.so.{major}" if major != "0" else f"libwaywiser.so.0.{minor}"
@@ -78,6 +79,15 @@ def run(program: Path, ranks: int = 2) -> list[str]:
 
 
 SUMS = ["rank 0 of 2: 3", "rank 1 of 2: 3"]
+
+
+def listed_headers() -> list[str]:
+    """The headers that an installation has, below `waywiser/`: the lists of cmake/Library.cmake."""
+    lists = re.findall(
+        r"^set\((?:public_headers|headers_of_names)\s(.*?)\)", LIBRARY.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert len(lists) == 2
+    return " ".join(lists).split()
 
 
 def public_headers(prefix: Path) -> Iterator[Path]:

@@ -20,6 +20,7 @@ from consumers import (
     build,
     done,
     library_folder,
+    listed_headers,
     nvcc,
     prefix,
     public_headers,
@@ -34,6 +35,18 @@ import waywiser
 __all__ = ["prefix", "runtime_folder"]
 pytestmark = pytest.mark.slow
 MOST_HEADERS = 11
+REDUCTIONS = """
+#include "waywiser/kernels/block/cuda_block.cuh"
+using waywiser::block::CudaBlock;
+template <typename T>
+__global__ void extremes(T* x) {
+  x[2] = CudaBlock::least(x[0], x[1]);
+  x[3] = CudaBlock::greatest(x[0], x[1]);
+}
+template __global__ void extremes(float*);
+template __global__ void extremes(double*);
+template __global__ void extremes(int*);
+"""
 MOST_OF_MESSAGES = 15  # of waywiser/heap/device/messages.hpp, which has every protocol
 
 
@@ -99,6 +112,15 @@ def test_newer_gpus_have_ptx() -> None:
     if not kernels:
         pytest.skip("the build is without CUDA")
     assert [command for command in kernels if not re.search(r"code=\[?(sm_\d+,)?compute_", command)] == []
+
+
+def test_reductions_compile_for_the_oldest_gpu(tmp_path: Path) -> None:
+    """CI compiles for sm_90 alone; instructions of later GPUs than the first of the default list show here."""
+    compiler = nvcc()
+    (oldest,) = re.findall(r"set\(architectures (\d+)-real ", (ROOT / "cmake/CudaCompiler.cmake").read_text())
+    source = tmp_path / "reductions.cu"
+    source.write_text(REDUCTIONS)
+    done(compiler, "-std=c++20", f"-arch=sm_{oldest}", "-cubin", "-I", ROOT / "src", "-o", tmp_path / "out", source)
 
 
 def test_v100_is_served_if_the_compiler_can() -> None:
@@ -231,6 +253,11 @@ def test_only_the_interface_is_exported(prefix: Path) -> None:
 
 def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:
     assert f"[{SONAME}]" in done("readelf", "-d", library_folder(prefix) / SONAME)
+
+
+def test_the_list_of_headers_is_what_is_installed(prefix: Path) -> None:
+    installed = {str(path.relative_to("waywiser")) for path in public_headers(prefix)}
+    assert {name for name in listed_headers() if Path(name).suffix} == installed
 
 
 def test_public_headers_stand_alone_and_have_few_others(prefix: Path, tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
-"""CONTRIBUTING.md quotes code that is there, and names files and all folders that are there."""
+"""CONTRIBUTING.md quotes code that is there, and names files and all folders that are there; CHANGELOG.md is short."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from pathlib import Path
+
+import pytest
+import yaml
+
+import waywiser
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -35,3 +40,23 @@ def test_the_files_are_there() -> None:
 def test_every_folder_of_the_sources_has_its_line() -> None:
     folders = {f"src/waywiser/{path.name}/" for path in (ROOT / "src/waywiser").iterdir() if path.is_dir()}
     assert {folder for folder in folders if f"`{folder}`" not in PAGE} == set()
+
+
+def test_the_next_changes_fit_on_a_few_screens() -> None:
+    (following,) = re.findall(
+        r"^## Next\n(.*?)(?=^## |\Z)", (ROOT / "CHANGELOG.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert len(following.splitlines()) <= 150
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["cff-version"], citation["title"], citation["type"]) == ("1.2.0", "Waywiser", "software")
+    assert citation["version"] == waywiser.__version__
+    assert {"message", "authors", "license"} <= citation.keys()
+
+
+@pytest.mark.parametrize("template", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.md")), ids=lambda path: path.name)
+def test_templates_of_issues_say_what_they_are_for(template: Path) -> None:
+    front, _, text = template.read_text().removeprefix("---\n").partition("---\n")
+    assert yaml.safe_load(front).keys() == {"name", "about"} and text.strip()

@@ -15,7 +15,7 @@ from waywiser import cli
 from waywiser.cli.doors import DOORS
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 # Characters that a shell interprets, such as a pipe between commands: in an argument they must be in quotes.
 SPECIAL = re.compile(r"[<>*?;&()`$\[\]{}]")
 LAUNCHERS = {"mpirun", "srun", "torchrun", "make", "sbatch", "$", "waywiser"}

@@ -185,18 +185,15 @@ GPUS = Section(
         "E": "as for the others: `close`, `destroy_process_group` and the end of the program wait for it",
         "L": "nothing: the result is right",
         "W": (
-            "all are told both calls before they have a result; above 8 ranks, where NCCL has no kernel of a "
-            "group beside it, by their hosts (tested without NCCL)"
+            "each rank's error names both calls, before any rank has a result; above 8 ranks, where NCCL has no "
+            "kernel of a group beside it, by their hosts (tested without NCCL)"
         ),
         "P": "the two lengths; nothing of the message is taken",
         "M": (
             "a new array that the GPU has no room for is a `DeviceError` there, and the others raise `rank 1: "
             "DeviceError: ...`; a call that makes no array goes on"
         ),
-        "K": (
-            "without host memory the call raises before the stream has been told to read an array; the next call "
-            "goes on"
-        ),
+        "K": "without host memory the call raises before the stream reads an array; the next call goes on",
         "R": "the others raise its words: `rank 1: ValueError: a bug of the user`",
         "I": (
             "`KeyboardInterrupt` there, also while it waits for its stream or closes the group; the others raise "

@@ -114,7 +114,7 @@ def test_arrays_that_cannot_be_sent_are_refused_in_words() -> None:
     code, lines, errors = run(1, code)
     assert (code, errors) == (0, "")
     assert len(lines) == 7
-    words = "'list' is none", "not contiguous", "type that cannot be sent", "written to", "3 elements", "'mean' is no"
+    words = "'list' is no array", "not contiguous", "cannot be sent", "written to", "3 elements", "'mean' is no"
     for part in words:
         assert any(line.startswith("invalid input | ") and part in line for line in lines), part
 

@@ -52,8 +52,8 @@ def test_what_is_no_mesh_is_refused() -> None:
         ((np.zeros(4), []), "points have shape"),
         ((np.full((1, 2), np.nan), []), "a point is not finite"),
         ((points, [("polygon", [[0, 1, 2]])]), "cells of kind 'polygon': there are triangle, quad, "),
-        ((points, [("triangle", [[0, 1, 4]])]), "a corner of a triangle is none of the 4 points"),
-        ((points, [("triangle", [[0, 1, -1]])]), "a corner of a triangle is none of the 4 points"),
+        ((points, [("triangle", [[0, 1, 4]])]), "a corner of a triangle is not one of the 4 points"),
+        ((points, [("triangle", [[0, 1, -1]])]), "a corner of a triangle is not one of the 4 points"),
         ((points, [("quad", [[0, 1, 2]])]), "a quad has 4 corners"),
         ((points, [("triangle", [[0, 1, 0.5]])]), "given as numbers of points"),
         ((np.zeros((4, 3)), [("triangle", [[0, 1, 2]]), ("tetra", [[0, 1, 2, 3]])]), "cells of two dimensions"),
@@ -96,7 +96,7 @@ def test_parts_that_are_none_are_refused() -> None:
     mesh = box((2, 2))
     calls: list[tuple[Callable[[], object], str]] = [
         (lambda: MeshParts(mesh, [0, 1, 2], 3), "one whole number for each of 4 cells"),
-        (lambda: MeshParts(mesh, [0, 1, 2, 3], 3), "a part is none of 0 to 2"),
+        (lambda: MeshParts(mesh, [0, 1, 2, 3], 3), "a part is not one of 0 to 2"),
         (lambda: MeshParts(mesh, [0.0] * 4, 3), "one whole number for each of 4 cells"),
         (lambda: partition(mesh, 0), "0 parts: there can be 1 to"),
         (lambda: partition(mesh, 2, "best"), "method='best': write auto, metis or bisection"),  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from markdown_links import OUTSIDE, targets
 from verb_runs import Run
 
 import waywiser
@@ -53,6 +55,16 @@ def test_metadata() -> None:
     assert {"Typing :: Typed", "Operating System :: POSIX :: Linux"} <= set(project["classifiers"])
     assert len(set(project["classifiers"])) == len(project["classifiers"])
     assert not {"matplotlib", "plotly"} & set(requirements(project["dependencies"]))
+
+
+def test_the_description_is_readme_without_what_an_index_does_not_have() -> None:
+    written = runpy.run_path(str(ROOT / "scripts/package_description"))
+    text = written["DESCRIPTION"].read_text(encoding="utf-8")
+    assert text == written["description"]((ROOT / "README.md").read_text(encoding="utf-8")), (
+        "run scripts/package_description"
+    )
+    assert ROOT / PROJECT["project"]["readme"] == written["DESCRIPTION"]
+    assert [target for target in targets(written["DESCRIPTION"]) if not OUTSIDE.match(target)] == []
 
 
 @pytest.mark.parametrize("cuda", [False, True])

@@ -1,4 +1,4 @@
-"""README.md: short, its figures those of the repository's files, its commands run."""
+"""README.md: short, its figures those of the repository's files, its commands and its program run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINES = README.splitlines()
 MEASURED = ROOT / "benchmarks/results/group-2xh100.json"
 SIZES = {"8 B": 8, "64 KiB": 64 << 10, "1 MiB": 1 << 20, "4 MiB": 4 << 20, "16 MiB": 16 << 20}
+PERFORMANCE = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
 
 
 def cells(line: str) -> list[str]:
@@ -50,9 +52,22 @@ def test_its_table_is_that_of_the_file() -> None:
         assert [float(value) for value in row(name)] == [float(f"{wanted[SIZES[size]]:.3g}") for size in header]
 
 
-@pytest.mark.parametrize("figure", ["843 of 864", "97.6 %", "132 of 139", "50.8"])
+def test_its_limit_is_that_of_a_bare_copy() -> None:
+    (rate,) = [float(each) for each in re.findall(r"([\d.]+) GB/s", README)]
+    assert f"{rate:g} GB/s" in PERFORMANCE
+    (header,) = [cells(line)[1:] for line in LINES if line.startswith("| | 8 B |")]
+    wanted = [f"{SIZES[size] / rate / 1e3:.3g}" for size in header[1:]]
+    assert row("Limit") == ["-", *[each if float(each) >= 1 else f"{float(each):.2f}" for each in wanted]]
+
+
+@pytest.mark.parametrize("figure", ["843 of 864", "97.6 %", "132 of 139", "95 %"])
 def test_its_other_figures_are_those_of_the_page(figure: str) -> None:
-    assert figure in README.replace("\n", " ") and figure in (ROOT / "docs/performance.md").read_text()
+    assert figure in README.replace("\n", " ") and figure in PERFORMANCE
+
+
+def test_it_counts_the_ways() -> None:
+    rows = re.findall(r"^\| `\w+` \| ", (ROOT / "docs/paths.md").read_text().partition("\n\n**")[0], re.MULTILINE)
+    assert (len(rows), "in eleven ways" in README) == (11, True)
 
 
 def commands(program: str) -> list[list[str]]:
@@ -74,14 +89,53 @@ def test_its_commands_on_machines_that_are_not_here(
     assert code == 0 and said
 
 
-def test_its_ranks_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # an environment that is active
-    (words,) = [words[1:] for words in commands("waywiser") if words[1:4] == ["run", "-n", "2"]]
+def after_the_installation() -> list[list[str]]:
+    """The words of the lines below the first `pip install`, which wheel_test.py runs from the wheel."""
+    first, *others = README.split("```\n")[1].splitlines()
+    assert first.startswith("pip install dist/waywiser-*.whl ")
+    return [shlex.split(line, comments=True) for line in others]
+
+
+def of_the_line(start: str) -> list[str]:
+    """The words after `waywiser` of the only line of README.md that begins so."""
+    (words,) = [each[1:] for each in commands("waywiser") if " ".join(each[1:]).startswith(start)]
+    return words
+
+
+@pytest.fixture
+def active(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an environment that is active: `python` is this one."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("active")
+def test_its_ranks_add() -> None:
+    code, lines, errors = finish(start(*of_the_line("run -n 2")))
+    assert (code, sorted(lines)) == (0, ["3.0", "3.0"]), errors
+
+
+@pytest.mark.usefixtures("active")
+def test_its_program_runs() -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    words = of_the_line("run -n 4")
+    Path(words[-1]).write_text(program)
     code, lines, errors = finish(start(*words))
-    assert (code, sorted(lines)) == (0, ["[2. 2. 2.]", "[2. 2. 2.]"]), errors
+    assert (code, lines) == (0, [f"rank {rank} of 4: [4. 4. 4.]" for rank in range(4)]), errors
 
 
-def test_each_first_command_is_a_verb() -> None:
-    doors = [words for words in commands("waywiser") if words[1] in ("doctor", "run", "serve", "simulate")]
-    assert len(doors) >= 4 and shutil.which("make")
-    assert commands("make") == [["make", "tune"], ["make", "test"]]
+def test_doctor_and_serve_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, lines, errors = finish(start(*of_the_line("doctor")))
+    assert code in range(4) and lines, errors
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("WAYWISER_CONFIG", str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").write_text('[serve]\nvirtual = 1\nlisten = "127.0.0.1:0"\n')
+    server = start(*of_the_line("serve"))
+    assert server.stdout is not None
+    assert "listening" in server.stdout.readline()
+    server.send_signal(signal.SIGINT)
+    finish(server)
+    assert (tmp_path / ".config/waywiser/serve.key").stat().st_mode & 0o077 == 0
+
+
+def test_the_commands_of_the_repository_are_two() -> None:
+    assert shutil.which("make") and commands("make") == [["make", "tune"], ["make", "test"]]

@@ -175,6 +175,8 @@ def test_every_function_of_the_driver_api_is_there() -> None:
     )
     assert len(names) > 600 and names <= exported and stubs < exported
     forwarded = {name for name in exported - stubs if not name.endswith(("_ptsz", "_ptds"))}
+    page = (ROOT / "docs/howto-remote.md").read_text()
+    assert f"{len(forwarded)} of the {len(forwarded | stubs)} functions" in page and f"other {len(stubs)} " in page
     assert len(forwarded) >= 115 and forwarded <= names | {"cuGetProcAddress"}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from consumers import BUILD, HERE, NO_GFORTRAN, SONAME, SUMS, build, done, prefix, public_headers, run
 from rank_jobs import ROOT, runtime_folder
+from readme_test import after_the_installation
 
 import waywiser
 
@@ -123,6 +124,27 @@ def test_fortran_by_the_wheel(site: Path, tmp_path: Path) -> None:
     program = build("fortran", site / "waywiser", tmp_path)
     assert str(site) in done("ldd", program)
     assert len(run(program)) == 2
+
+
+def test_the_first_commands_of_the_readme(site: Path, tmp_path: Path) -> None:
+    """With the program in PATH, as after `pip install`; the configuration shortens the minute of `tune --quick`."""
+    (tmp_path / "config.toml").write_text("[tune]\nbudget = 2\n")
+    path = os.pathsep.join([str(site / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {
+        "PATH": path,
+        "PYTHONPATH": str(site),
+        "WAYWISER_CONFIG": str(tmp_path / "config.toml"),
+        "WAYWISER_RESULTS": str(tmp_path / "results"),
+    }
+    said = []
+    for name, *words in after_the_installation():
+        program = shutil.which(name, path=path)
+        assert program == str(site / "bin/waywiser")
+        answer = subprocess.run([program, *words], env=environment, capture_output=True, text=True, check=False)
+        assert answer.returncode == 0, answer.stderr
+        said.append(answer.stdout)
+    assert len(said) == 2 and said[1] == "3.0\n3.0\n"
+    assert (tmp_path / "results/plan.json").exists()
 
 
 def test_the_wheel_starts_its_own_ranks(site: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ COLLECTIVES = {
 }
 SIZES = tuple(1 << power for power in range(10, 29, 3))  # 1 KiB to 256 MiB
 _MESSAGES = (64 << 10, 64 << 20)
-_NEAR = LEVELS[: LEVELS.index("PXB") + 1]  # as far as NCCL goes unless told
+_NEAR = LEVELS[: LEVELS.index("PXB") + 1]  # as far as NCCL goes by default
 
 
 def proposed(machine: Machine, nics: dict[str, list[str]]) -> Iterator[Setting | LeftOut]:

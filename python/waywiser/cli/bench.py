@@ -52,20 +52,20 @@ def bench(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for each library.")] = False,
     bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
-    blocks: Annotated[str, typer.Option(metavar="LIST", help="Of coalescing: how many blocks, such as 4,16,80.")] = "",
+    blocks: Annotated[str, typer.Option(metavar="LIST", help="For coalescing: how many blocks, such as 4,16,80.")] = "",
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of coalescing and offload: draw into a .png or .svg.")
+        Path | None, typer.Option(metavar="FILE", help="For coalescing and offload: draw into a .png or .svg.")
     ] = None,
     remote: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Of offload: this server. Default: one on this machine.")
+        str, typer.Option(metavar="HOST:PORT", help="For offload: this server. Default: one on this machine.")
     ] = "",
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Of offload: the server's key.")] = None,
-    times: Annotated[str, typer.Option(metavar="LIST", help="Of offload: how often to add, such as 1,10,100.")] = "",
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="For offload: the server's key.")] = None,
+    times: Annotated[str, typer.Option(metavar="LIST", help="For offload: how often to add, such as 1,10,100.")] = "",
     road: Annotated[
-        str, typer.Option(metavar="LIST", help="Of offload: some of direct,pageable,pinned,pipelined.")
+        str, typer.Option(metavar="LIST", help="For offload: some of direct,pageable,pinned,pipelined.")
     ] = "",
     data_plain: Annotated[
-        bool, typer.Option("--data-plain", help="Of offload: also with arrays that are not encrypted.")
+        bool, typer.Option("--data-plain", help="For offload: also without encryption of arrays.")
     ] = False,
     output: ResultsFolder = DEFAULT,
 ) -> None:

@@ -34,8 +34,8 @@ def remote(
 ) -> None:
     """Show the GPUs that a server offers, their memory in use, its clients, and the roads of arrays; or run a program.
 
-    What roads and encryption cost is shown as `tune --remote` has measured it into the folder of results. A program of
-    the CUDA driver API finds the server's GPUs in place of those of this machine.
+    If `tune --remote` has measured the server, also show the times of the roads and the cost of encryption. A program
+    of the CUDA driver API finds the server's GPUs in place of those of this machine.
     """
     from waywiser.offload.connect import state_of
     from waywiser.offload.roads import kept, usual_file

@@ -42,7 +42,7 @@ def serve(
     ] = False,
     peers: Annotated[
         str,
-        typer.Option(metavar="LIST", help="Servers that clients may have arrays copied from: 10.0.0.6,10.1.0.0/16."),
+        typer.Option(metavar="LIST", help="Servers from which clients may copy arrays: 10.0.0.6,10.1.0.0/16."),
     ] = "",
     memory: Annotated[str, typer.Option(metavar="SIZE", help="The most memory of one client.")] = "1G",
     requests: Annotated[
@@ -62,9 +62,9 @@ def serve(
 ) -> None:
     """Offer GPUs to programs on other machines, until Ctrl-C, SIGTERM or SIGHUP: see waywiser.remote.
 
-    Clients prove that they know the key before anything else of theirs is read. Between machines all data are
-    encrypted, arrays too unless --data-plain and the client admit other ways. Each client has a process of its own; a
-    client that ends or dies gives its memory back.
+    The server reads nothing else from a client before it has proved that it knows the key. Between machines all data
+    are encrypted, except arrays if --data-plain is given and the client asks for it. Each client has a process of its
+    own; a client that ends or dies gives its memory back.
     """
     from waywiser.offload.functions import functions_of
     from waywiser.offload.keys import make_key, usual_key_file

@@ -47,9 +47,9 @@ def tune(
         str,
         typer.Option(metavar="HOST:PORT", help="Only the roads to this server's GPUs (waywiser serve)."),
     ] = "",
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Of --remote: the server's key.")] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="For --remote: the server's key.")] = None,
     data_plain: Annotated[
-        bool, typer.Option("--data-plain", help="Of --remote: also with arrays that are not encrypted.")
+        bool, typer.Option("--data-plain", help="For --remote: also without encryption of arrays.")
     ] = False,
 ) -> None:
     """Discover this machine, measure its paths, choose the best, verify the choices, write the report.

@@ -139,7 +139,7 @@ class HaloExchange:
         the variants of some neighbours by rank, while the others keep theirs. Ranks may differ then: the rank that
         gives the cells decides. Only "per_neighbor", "packed", "direct" and "direct_packed" can be mixed.
 
-        Raises UnavailableError at all ranks, with the reason; InputError for a name that is none, and at all ranks for
+        Raises UnavailableError at all ranks, with the reason; InputError for an unknown name, and at all ranks for
         a list of another length and for another variant than these in a mix; InputError for a rank that is given no
         cells.
         """
@@ -181,7 +181,7 @@ class HaloExchange:
     def counts(self, variant: HaloVariant | Literal["mixed"] | None = None) -> dict[str, int]:
         """What exchanges by a variant, or by all, have done at this rank so far, those of `tune()` included:
         `exchanges`; `messages` and `message_bytes` sent to other ranks; `bus_copies` and `bus_bytes` between a GPU and
-        host memory, both ways. Raises InputError for a name that is none.
+        host memory, both ways. Raises InputError for an unknown name.
         """
         return dict(self._core.counts_of_all() if variant is None else self._core.counts(variant))
 

@@ -47,7 +47,7 @@ class Mesh:
         if numbers.dtype.kind not in "iu" or numbers.ndim != 2 or numbers.shape[1] != CORNERS[kind]:
             raise InputError(f"a mesh: a {kind} has {CORNERS[kind]} corners, given as numbers of points")
         if numbers.min() < 0 or numbers.max() >= len(self.points):
-            raise InputError(f"a mesh: a corner of a {kind} is none of the {len(self.points)} points")
+            raise InputError(f"a mesh: a corner of a {kind} is not one of the {len(self.points)} points")
         return numbers.astype(np.int64)
 
     def _check_cells(self) -> None:

@@ -56,7 +56,7 @@ class MeshParts:
             raise InputError(f"parts: one whole number for each of {len(mesh)} cells, not an array of {numbers.shape}")
         self.of_cell: Numbers = numbers.astype(np.int64)
         if self.of_cell.size and not 0 <= self.of_cell.min() <= self.of_cell.max() < self.count:
-            raise InputError(f"parts: a part is none of 0 to {self.count - 1}")
+            raise InputError(f"parts: a part is not one of 0 to {self.count - 1}")
 
     def __repr__(self) -> str:
         return f"<waywiser.mesh.MeshParts by {self.method}: {self.quality()}>"

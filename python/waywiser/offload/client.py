@@ -28,9 +28,9 @@ POINTS = (
 class RemoteGpu:
     """A GPU of another process or machine; only this client uses its arrays.
 
-    `array`, `zeros`, `run`, `launch` and freeing an array do not wait for the server: a request that fails is told by
-    the next call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried
-    out, in no stream. Calls of the GPU itself are ordered with those of all its streams (`stream`). While the server
+    `array`, `zeros`, `run`, `launch` and freeing an array do not wait for the server: if a request fails,
+    the next call with an answer raises (`get`, `synchronize`, `account`), and the server skips the requests between
+    them, in all streams. Calls of the GPU itself are ordered with those of all its streams (`stream`). While the server
     has no room for more, requests wait here for the next call; `flush` sends them. Every call raises TransferError if
     the server has gone, DeadlineError after the timeout; then all its arrays are lost, and `remote` may be called
     again. One thread at a time may use it: a call that meets one of another thread raises InputError.
@@ -87,8 +87,8 @@ class RemoteGpu:
         return self._core
 
     def use_road(self, road: DataRoad) -> None:
-        """How the server moves the bytes of all arrays from now on, as `remote` takes it. Raises InputError for a road
-        that is none.
+        """How the server moves the bytes of all arrays from now on; `remote` lists the roads. Raises InputError for an
+        unknown one.
         """
         with self._begin() as core:
             core.use_road(road)
@@ -119,7 +119,7 @@ class RemoteGpu:
             return RemoteArray(self, array, given.shape, checked)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any = float) -> RemoteArray:
-        """An array of zeros on the GPU. Raises InputError for a type that is none, DeviceError as array."""
+        """An array of zeros on the GPU. Raises InputError for an unknown type, DeviceError as array."""
         lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), checked_type(dtype)
         if any(length < 0 for length in lengths):
             raise InputError(f"{lengths!r:.60} is no shape")
@@ -134,7 +134,7 @@ class RemoteGpu:
         a server elsewhere the memory is page-locked here, as far as the system lets this program (`ulimit -l`).
         `pinned_by` says which. The memory goes with the last array that lies in it, and may outlive the GPU.
 
-        Waits as synchronize. Raises InputError for a type that is none, DeviceError if there is too little memory.
+        Waits as synchronize. Raises InputError for an unknown type, DeviceError if there is too little memory.
         """
         lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), checked_type(dtype)
         if any(length < 0 for length in lengths):
@@ -201,10 +201,10 @@ class RemoteGpu:
         memory, at most 49152. A kernel takes arrays of this GPU, which it may change, as pointers, and numbers of NumPy
         by their types, int32, int64, uint32, uint64, float32 or float64; a Python int is an int32, a float a float64.
 
-        Raises InputError for arguments that are none of these, and with the compiler's lines if the code does not
+        Raises InputError for other arguments, and with the compiler's lines if the code does not
         compile; UnavailableError if the GPU is virtual, the server has no NVRTC, or was started with --builtins-only.
-        An unknown kernel, a wrong shape, and arguments of other numbers or types than the kernel's parameters are told
-        by the next call that has an answer.
+        For an unknown kernel, a wrong shape, and arguments that do not fit the kernel's parameters in number or type,
+        the next call with an answer raises.
         """
         self._launch(0, kernel, arguments, grid, block, shared)
 
@@ -232,8 +232,8 @@ class RemoteGpu:
         type. It goes between the servers and not through this program, encrypted between machines unless
         `copies_plain`.
 
-        Waits as synchronize on both GPUs, and not for the copy: what fails on the way is told by the next calls on both
-        that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
+        Waits as synchronize on both GPUs, but not for the copy: if it fails, the next calls with an answer raise, on
+        both GPUs. This server must reach the other one at the address at which `remote` reached it. Raises
         InputError for an array of this GPU, and as synchronize.
         """
         with self._begin() as core, array._gpu._begin() as other:

@@ -28,7 +28,7 @@ def remote(
     waywiser-results), else "pipelined". `data_plain`: the bytes of arrays go to and from another machine unencrypted,
     by the fastest path of the network, RDMA included; everything else stays encrypted.
 
-    Raises InputError for a wrong key, address or road, for a file of results that is none, and if the server refuses;
+    Raises InputError for a wrong key, address or road, for an invalid file of results, and if the server refuses;
     UnavailableError for `data_plain` if the server was started without --data-plain; TransferError if it cannot be
     reached, DeadlineError.
     """

@@ -17,7 +17,7 @@ class Peers:
             raise InputError(f"{error}: write addresses and networks, as 10.0.0.6,10.1.0.0/16") from None
 
     def admit(self, host: str) -> bool:
-        """Whether a host, as a client names it, is one of them. A name is none: who asks decides where it leads."""
+        """Whether the host that a client names is one of them. No name is: whoever asks decides where it leads."""
         try:
             address = ipaddress.ip_address(host)
         except ValueError:

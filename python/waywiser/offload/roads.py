@@ -141,7 +141,7 @@ def usual_file() -> Path:
 
 
 def kept(file: Path, address: str, gpu: int) -> Roads | None:
-    """What was measured for a server's GPU; None if there is nothing. Raises InputError for a file that is none."""
+    """What was measured for a server's GPU; None if there is no file. Raises InputError for an invalid one."""
     if not file.exists():
         return None
     found = [each for each in _servers(file) if (each.text("address"), each.integer("gpu")) == (address, gpu)]

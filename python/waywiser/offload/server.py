@@ -84,7 +84,7 @@ class _Refusals:
 
 
 class Server:
-    """Listens at `address`; `log` is told every event, as its name and its facts."""
+    """Listens at `address`; `log` gets every event: its name and its facts."""
 
     def __init__(
         self, address: tuple[str, int], key_file: Path, offer: Offer, log: Callable[[str, dict[str, Any]], None]
@@ -159,7 +159,7 @@ class Server:
     def _meet(self, connection: Connection, name: str) -> None:
         try:
             self._answer(connection, connection.receive(), name)
-        except Exception as error:  # it costs this client only, who is told what is its own fault
+        except Exception as error:  # it costs this client only, which learns what is its own fault
             known = isinstance(error, Error)
             self._refuse(name, str(error) if known else f"{type(error).__name__}: {error}")
             told = str(error) if isinstance(error, InputError) else "the server has failed: its log says why"

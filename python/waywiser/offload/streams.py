@@ -57,7 +57,7 @@ class RemoteStream:
 
     def wait(self, event: RemoteEvent) -> None:
         """Later calls of this stream wait for the event as it was recorded last; this program does not. Raises
-        InputError for an event of another GPU; one that was not recorded is told by the next call that has an answer.
+        InputError for an event of another GPU. If the event was never recorded, the next call with an answer raises.
         """
         self._check(event)
         with self._gpu._begin(self._number) as core:

@@ -26,7 +26,7 @@ COMPARED = {
     "barrier": ("dissemination",),
     "neighbor_exchange": ("direct",),
 }
-# GPUDirect RDMA. "near": on where GPU and NIC share a PCIe switch, as NCCL does unless told; "write": NICs write GPU
+# GPUDirect RDMA. "near": on where GPU and NIC share a PCIe switch, which is NCCL's default; "write": NICs write GPU
 # memory and read host memory. "best": for each size "on" or "off", with which the whole operation takes less time.
 GDR = ("off", "on", "near", "write")
 BEST, _SETTINGS = "best", ("on", "off")

@@ -372,8 +372,8 @@ WW_API int ww_halo_grid(ww_group* group, int dimensions, const int64_t* shape, c
 WW_API int ww_halo_mesh(ww_group* group, size_t cells, const ww_halo_neighbor* neighbors, size_t count, ww_halo** halo);
 /* The cells of a field, with ghosts. */
 WW_API int ww_halo_cells(const ww_halo* halo, size_t* cells);
-/* Collective: these fields from now on. If ww_halo_tune has chosen the variant, it tunes again, with the time and the
- * file of then; else the default variant is used. After an error the fields are as before. */
+/* Collective: these fields from now on. If ww_halo_tune has chosen the variant, it runs again, with the same time limit
+ * and file as before; else the default variant is used. After an error the fields are as before. */
 WW_API int ww_halo_set_fields(ww_halo* halo, const ww_halo_field* fields, size_t count);
 /* Begins an exchange behind earlier work of the stream; with NULL no stream may be using the fields. Errors:
  * unavailable in a stream that is being captured, if the variant is not a direct one. */

@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// Names a part of a GPU allocation to other processes of this machine by bytes alone, which any message can carry.
+// A handle to a part of a GPU allocation that another process of this machine can open. Send it in any message.
 struct SharedRegion {
   std::uint64_t process = 0;  // the owner's
   std::uint64_t address = 0;  // of the allocation, in the owner's process

@@ -62,9 +62,9 @@ class [[gnu::visibility("default")]] Group {
   // collective on GPUs must have come before. While 2,048 messages out of this rank's GPUs are under way, the next one
   // above 8 KiB waits for one of them.
   Future send(ConstElements data, int to, int tag = 0, Mode mode = Mode::wait);
-  // `from` may be any_source, and `tag` any_tag, but not on a stream. A message goes to the first receive, in the order
-  // of the calls, that it matches. With `status`, which must live as long as `data`, the message may be shorter than
-  // `data` (one out of a GPU may not), and the status says what has come when the call is complete.
+  // `from` may be any_source and `tag` any_tag, except on a stream. Messages match receives in call order. With
+  // `status`, which must live as long as `data`, the message may be shorter than `data` (unless it comes out of a GPU),
+  // and once the call is complete the status says what has come.
   Future recv(Elements data, int from, int tag = 0, Mode mode = Mode::wait, MessageStatus* status = nullptr);
   // The first message that has come and that no receive takes. Without `patience` it waits for one as every call; else
   // at most so many seconds, and nothing is returned if none has come. Throws unavailable for a message out of a GPU or

@@ -65,8 +65,8 @@ class [[gnu::visibility("default")]] HaloExchange {
   void exchange();
   void exchange(Stream& stream);
 
-  // Collective: other fields from now on. If tune() has chosen the variant, it is called again, with the time and the
-  // file of then. Throws like the constructor; the fields are then as before.
+  // Collective: other fields from now on. If tune() has chosen the variant, it runs again, with the same time limit
+  // and file as before. Throws like the constructor, and then leaves the fields as they were.
   void set_fields(std::span<const HaloArray> fields);
 
   // mixed: sides() has more.

@@ -17,7 +17,7 @@ namespace waywiser {
 class Group;
 class Stream;
 
-// Names memory of one rank to other ranks of the machine, by bytes that any message can carry.
+// A handle of 192 bytes to GPU memory that another rank of this machine can open. Send it in any message.
 struct HeapTicket {
   std::array<std::byte, 192> data{};
 };

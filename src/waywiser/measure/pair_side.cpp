@@ -80,7 +80,7 @@ Json PairSide::perform(const Json& command, Deadline deadline, const Release& re
   } else if (verb == "close") {
     roads_.erase(require_string(command, "road", pair_command));
   } else {
-    throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": " + quoted(verb, 40) + " is none");
+    throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": unknown command " + quoted(verb, 40));
   }
   return Json::object();
 }

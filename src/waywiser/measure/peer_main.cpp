@@ -14,7 +14,7 @@
 
 namespace {
 
-// An open file that the parent process has given by its number; nothing where that is none.
+// The open file whose number the parent process has passed on; nothing if no file has that number.
 waywiser::Descriptor given(std::string_view word) {
   int number = -1;
   const auto [rest, problem] = std::from_chars(word.data(), word.data() + word.size(), number);

@@ -54,7 +54,7 @@ ArrayHead read_array_head(WireReader& reader) {
   head.of_bools = (type & bools) != 0;
   head.type = static_cast<DataType>(type & ~bools);
   if ((type & ~bools) >= data_types || (head.of_bools && head.type != DataType::uint8))
-    reader.refuse("type " + std::to_string(type) + " is none");
+    reader.refuse("an unknown type, " + std::to_string(type));
   const auto dimensions = reader.number<std::uint8_t>();
   if (dimensions > most_dimensions) reader.refuse(std::to_string(dimensions) + " dimensions");
   for (int i = 0; i < dimensions; ++i) head.shape.push_back(reader.number<std::uint64_t>());

@@ -20,12 +20,12 @@ class ArrayRoad {
   virtual void close() = 0;
 };
 
-// How a worker meets another one. They know each other by a secret that their client has made for this road alone.
+// How two workers meet. They prove to each other a secret that their client has made for this road alone.
 class ArrayRoads {
  public:
   virtual ~ArrayRoads() = default;
-  // Waits for the other worker; `announce` is told before where. `plain`, which both say: unencrypted, also between
-  // machines; throws unavailable where that is not admitted.
+  // Calls `announce(address)`, then waits for the other worker. `plain`: no encryption, also between machines; both
+  // sides must ask for it. Throws unavailable where the owner does not admit that.
   virtual std::unique_ptr<ArrayRoad> wait(const std::string& secret, bool plain,
                                           const std::function<void(const std::string& address)>& announce) = 0;
   virtual std::unique_ptr<ArrayRoad> join(const std::string& secret, bool plain, const std::string& address) = 0;

@@ -25,7 +25,7 @@ void ArrayStaging::prepare(DataRoad road, Bytes bytes) {
   if (road == DataRoad::pipelined && bytes > piece) make(1, piece, Allocation::pinned);
 }
 
-// Whoever is told that it has failed may free the array at once.
+// A caller that learns of the failure may free the array at once.
 void ArrayStaging::receive(DataRoad road, Region into, const ReceivePiece& receive) {
   prepare(road, into.bytes);
   try {

@@ -17,8 +17,8 @@ class ClientMemory {
  public:
   ClientMemory(Platform& platform, Place gpu, Bytes most) : platform_(platform), gpu_(gpu), most_(most) {}
 
-  // Throws invalid_input for a number that is in use; device if the file is none, has another secret, or all memories
-  // have more bytes than the client's arrays may have.
+  // Throws invalid_input for a number that is in use; device if the file is invalid, has another secret, or all
+  // memories have more bytes than the client's arrays may have.
   void add(std::uint64_t number, Descriptor file, Bytes bytes, std::string_view secret);
   // Throws invalid_input.
   Region find(std::uint64_t number, Bytes at, Bytes bytes) const;

@@ -74,7 +74,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
   void use_road(DataRoad road);
 
   // A new array of zeros, and one with the bytes of host memory, which may be changed again on return. Throws
-  // invalid_input if the head is none, or the sizes differ; device if the array is above the limit.
+  // invalid_input for an invalid head, or if the sizes differ; device if the array is above the limit.
   std::uint64_t zeros(const ArrayHead& head);
   std::uint64_t array(const ArrayHead& head, ConstRegion bytes);
   std::uint64_t array(ConstElements values);  // of one dimension
@@ -126,8 +126,8 @@ class [[gnu::visibility("default")]] RemoteGpu {
 
   // A new array here, with the bytes of one of another GPU. They go from its server to this one, encrypted between
   // machines unless copies_plain(), and not through the client. Waits as synchronize() on both, and not for the bytes.
-  // Throws as it does, and invalid_input for an array of this GPU; what fails on the way is told by the next calls on
-  // both GPUs that have an answer.
+  // Throws as it does, and invalid_input for an array of this GPU. If the copy fails on its way, the next calls with an
+  // answer throw, on both GPUs.
   std::uint64_t copy_of(RemoteGpu& other, std::uint64_t array);
   // Whether copies from another GPU go unencrypted between machines: both servers were started with --data-plain, and
   // use_plain_data() was called for both GPUs.

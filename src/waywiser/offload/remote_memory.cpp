@@ -85,7 +85,7 @@ std::string_view PinnedMemory::by() const noexcept {
 
 PinnedMemory RemoteGpu::pinned(Bytes bytes) {
   const auto alone = state_->alone("pinned");
-  state_->answer("pinned");  // what has failed before is told here
+  state_->answer("pinned");  // reports what has failed before
   state_->forget_pinned();
   const auto block = std::make_shared<PinnedMemory::Block>(bytes);
   std::array<std::byte, digits_of_road / 2> random{};

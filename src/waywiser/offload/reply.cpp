@@ -56,7 +56,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   WireReader reader(frame, "the server's reply");
   RemoteReply reply;
   const auto kind = reader.number<std::uint8_t>();
-  if (kind > error_kinds) reader.refuse("error " + std::to_string(kind) + " is none");
+  if (kind > error_kinds) reader.refuse("an unknown kind of error, " + std::to_string(kind));
   std::string text = one_line(reader.text(longest_failure));
   if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text), {}};
   reply.used = reader.number<std::uint64_t>();

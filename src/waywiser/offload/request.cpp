@@ -104,13 +104,13 @@ void read_part(WireReader& reader, RemoteRequest& request) {
 std::string read_secret(WireReader& reader) {
   std::string secret = reader.text(digits_of_road);
   if (secret.size() != digits_of_road || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reader.refuse("a secret that is none");
+    reader.refuse("a secret that is not 64 hexadecimal digits");
   return secret;
 }
 
 DataRoad read_road(WireReader& reader) {
   const auto road = reader.number<std::uint8_t>();
-  if (road >= data_roads.size()) reader.refuse("road " + std::to_string(road) + " is none");
+  if (road >= data_roads.size()) reader.refuse("an unknown road, " + std::to_string(road));
   return static_cast<DataRoad>(road);
 }
 
@@ -181,7 +181,7 @@ std::optional<RemoteRequest> RequestReader::next() {
   if (left_ == 0) return {};
   RemoteRequest request;
   const auto kind = reader_.number<std::uint8_t>();
-  if (kind == 0 || kind > last_request_kind) reader_.refuse("kind " + std::to_string(kind) + " is none");
+  if (kind == 0 || kind > last_request_kind) reader_.refuse("an unknown kind, " + std::to_string(kind));
   request.kind = static_cast<RequestKind>(kind);
   request.array = reader_.number<std::uint64_t>();
   switch (request.kind) {

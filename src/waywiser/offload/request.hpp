@@ -88,7 +88,7 @@ inline constexpr std::size_t longest_kernel_name = 8192;  // of ask: C++ names a
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request);
 
-// The requests of a frame, one by one. Throws invalid_input for what is none.
+// The requests of a frame, one by one. Throws invalid_input for bytes that are no request.
 class RequestReader {
  public:
   explicit RequestReader(std::span<const std::byte> frame);

@@ -21,7 +21,7 @@ struct SecretPair {
   std::shared_ptr<Platform> platform = {};
   std::function<bool()> interrupted = {};
 
-  // `announce` is told the address before the other one is waited for.
+  // Calls `announce(address)`, then waits for the other one.
   Group wait(const std::function<void(const std::string& address)>& announce) const;
   Group join() const;
 };

@@ -18,9 +18,9 @@ struct WorkerState {
   std::uint64_t requests = 0;
 };
 
-// Carries out the client's requests until it ends. `tell` is called whenever the state has changed, at most five times
+// Carries out the client's requests until it ends. Calls `tell` whenever the state has changed, at most five times
 // in a second. `plain_at`: the address of this machine at which it waits for clients whose arrays go unencrypted;
-// empty: none do. Throws what a group throws, and invalid_input for a frame that is none.
+// empty: none do. Throws what a group throws, and invalid_input for bytes that are no frame.
 void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<void(const WorkerState&)>& tell,
                   const std::string& plain_at = "");
 

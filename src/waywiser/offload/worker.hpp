@@ -32,8 +32,8 @@ class WorkerChannel {
   virtual void receive_text(Region into) = 0;
   virtual void send_text(ConstRegion data) = 0;
   virtual void reply(const ReplyFrame& frame) = 0;
-  // Waits for the client, which comes with the secret; `announce` is told before where. Arrays go that way from then
-  // on, unencrypted. Throws unavailable where that is not admitted.
+  // Calls `announce(address)`, then waits there for the client, which comes with the secret. Arrays go that way from
+  // then on, unencrypted. Throws unavailable where that is not admitted.
   virtual void open_plain(const std::string& secret,
                           const std::function<void(const std::string& address)>& announce) = 0;
   // A file of memory that the client has opened as `number`. Throws unavailable if it is on another machine, device.
@@ -51,8 +51,8 @@ struct ClientLimits {
   Seconds seconds = 0;  // since it has come
 };
 
-// Carries out the requests of one client, in their order, on one GPU. A request that fails is told with the next reply,
-// as CUDA tells errors of earlier kernels; the requests in between are not carried out.
+// Carries out the requests of one client, in their order, on one GPU. The next reply reports a request that failed,
+// as CUDA reports errors of earlier kernels; the worker skips the requests in between.
 class RemoteWorker {
  public:
   struct Setup {
@@ -68,8 +68,8 @@ class RemoteWorker {
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
 
-  // False: the client has ended. Throws invalid_input for a frame that is none, and what the channel throws; then the
-  // stream of requests cannot be followed any further.
+  // False: the client has ended. Throws invalid_input for bytes that are no frame, and what the channel throws; then
+  // the stream of requests cannot be followed any further.
   bool serve(std::span<const std::byte> frame);
   // No other frame is there: what comes later is timed by itself.
   void pause();

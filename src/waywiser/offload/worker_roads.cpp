@@ -22,7 +22,7 @@ ArrayRoads& RemoteWorker::roads() const {
   return *setup_.roads;
 }
 
-// The client gets its answer before the other worker comes; what fails then is told with the next one.
+// The client gets its answer before the other worker comes; the next answer reports what fails then.
 void RemoteWorker::give(const RemoteRequest& request) {
   bool is_announced = false;
   attempt(array_text(request.array), [&] {

@@ -11,7 +11,7 @@ CUcontext current_context() { return context_stack().empty() ? nullptr : context
 
 void create(RemoteDevices& devices, CUcontext* context, unsigned flags, CUdevice device) {
   RemoteDevice& on = devices.device(device);
-  on.gpu();  // a server that is not there is told now
+  on.gpu();  // fails now if there is no server
   given_place(context) = new CUctx_st{&on, flags};
   context_stack().push_back(*context);
 }

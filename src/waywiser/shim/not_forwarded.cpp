@@ -1,4 +1,4 @@
-// All other functions of the driver API, by their names: a program that calls one is told so, once.
+// All other functions of the driver API, by their names. The first call of each prints a line.
 #include <atomic>
 #include <cstdio>
 

@@ -9,7 +9,7 @@ enum class DirectRdma : std::uint8_t {
   off,    // through host memory
   on,     // the NIC reads and writes GPU memory
   best,   // whichever has the faster slowest hop
-  near,   // on where GPU and NIC share a PCIe switch (up to PXB), else off: what NCCL does unless told
+  near,   // on where GPU and NIC share a PCIe switch (up to PXB), else off: NCCL's default
   write,  // the NIC writes GPU memory, and reads host memory: NCCL_NET_GDR_READ=0
 };
 

@@ -46,7 +46,7 @@ class ReceiveBuffers {
   void set_in_use() { in_use_ = true; }
   // This rank's kernels have ended: tells the others, by `stream`, that it writes nothing any more.
   void leave(Stream& stream) noexcept;
-  // The session closes for all groups at once: nobody needs to be told.
+  // The session closes for all groups at once: this rank tells nobody.
   void let_go() noexcept;
 
  private:

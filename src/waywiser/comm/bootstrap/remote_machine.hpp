@@ -14,7 +14,7 @@ namespace waywiser {
 // peer process there on request. Rank 1 serves it with a MachineService.
 class RemoteMachine {
  public:
-  // Returns rank 0's end of a new line; rank 1 is told to take the other end.
+  // Returns rank 0's end of a new line; rank 1 takes the other end.
   using Meet = std::function<PeerSocket()>;
   // `host`: rank 1's machine, for messages. `interval`: between signs of life, in seconds.
   RemoteMachine(PeerSocket line, std::string host, Meet meet, Seconds interval = 1);

@@ -13,7 +13,7 @@ enum class ProtocolStep : std::uint8_t {
   rts,           // before a long message is offered
   cts,           // the receiver knows the destination, before it sends it
   claim,         // after a chunk of a shared copy is claimed, before it is copied
-  fin,           // all is copied, before the other end is told
+  fin,           // all is copied; the other end does not know yet
   rendezvous,    // before a message is left to UCX
   put,           // before bytes go into a window or come out of it
   flag,          // before a signal is written

@@ -42,7 +42,7 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
   bool is_forked() const noexcept { return forked_; }
   // This rank no longer needs the others, but how its process ends is not known yet. True: it is closed.
   bool part(Deadline patience) noexcept;
-  // The process ends with this exit code: 0 closes; any other code is told to the other ranks. No thread of the session
+  // The process ends with this exit code: 0 closes; the other ranks hear of any other code. No thread of the session
   // runs afterwards.
   void end(int code) noexcept;
   // This rank cannot continue: all others hear why.

@@ -56,8 +56,8 @@ class ReachedHeap {
     return offset;
   }
 
-  // Polls look() until it says that a wait is over. At the deadline tell() returns what is to be told, and the kernel
-  // stops; so it does when the group has failed.
+  // Polls look() until it says that a wait is over. At the deadline tell() returns the report for the host, and the
+  // kernel stops; so it does when the group has failed.
   template <typename Look, typename Tell>
   WAYWISER_DEVICE void wait(Look look, Tell tell) const {
     std::uint64_t start = 0;

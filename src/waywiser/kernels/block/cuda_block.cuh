@@ -152,12 +152,11 @@ class CudaBlock {
     else
       return value;
   }
-  // A NaN wins, and -0 is less than 0: for four bytes the instructions already do this.
+  // A NaN wins, and -0 is less than 0.
   template <typename T>
   __device__ static T least(T a, T b) {
     if constexpr (std::is_same_v<T, float>) {
-      asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
-      return a;
+      return least_float(a, b);
     } else if constexpr (std::is_same_v<T, double>) {
       if (a != a || b != b) return nan_of_double();
       if (a == b) return __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b));
@@ -167,8 +166,7 @@ class CudaBlock {
   template <typename T>
   __device__ static T greatest(T a, T b) {
     if constexpr (std::is_same_v<T, float>) {
-      asm("max.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
-      return a;
+      return greatest_float(a, b);
     } else if constexpr (std::is_same_v<T, double>) {
       if (a != a || b != b) return nan_of_double();
       if (a == b) return __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b));
@@ -177,6 +175,25 @@ class CudaBlock {
   }
 
  private:
+  // The instructions know -0, and from sm_80 on that a NaN wins.
+  __device__ static float least_float(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+#else
+    if (a != a || b != b) return __int_as_float(0x7fffffff);
+    asm("min.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+#endif
+    return a;
+  }
+  __device__ static float greatest_float(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+#else
+    if (a != a || b != b) return __int_as_float(0x7fffffff);
+    asm("max.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+#endif
+    return a;
+  }
   __device__ static double nan_of_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 };
 

@@ -3,8 +3,8 @@
 #include "waywiser/sim/models.hpp"
 
 // T(n) = host.copy_start + n / (s rate) + min(1, s - 1) host.thread_start + (s - 1) host.thread_each
-//   s = min(threads, cores, n / host.thread_bytes) threads, at least 1, have a share each; they are told, and waited
-//   for.
+//   s = min(threads, cores, n / host.thread_bytes) threads, at least 1, have a share each; the copy starts them and
+//   waits for them.
 // A thread's rate follows from what it goes through again and again, w = 2 n slots / s bytes: host.near_rate up to a
 // core's first cache; at host.cache_rate up to half of its second cache of c bytes. From there on a share f comes from
 // memory at host.copy_rate: f = 2/3 (w / c - 1/2) up to w = c, and f = 1 - 2/3 c / w beyond. A store that is not in a
