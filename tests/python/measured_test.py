@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from quoted import RESULTS, ROOT, cells, value
+from quoted import RESULTS, ROOT, cells, text, value
 
 PAGE = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
 ROWS = [cells(line) for line in PAGE.splitlines() if line.startswith("| ") and ".json" in line]
@@ -49,7 +49,8 @@ def test_it_names_every_file_of_results() -> None:
 @pytest.mark.parametrize(("file", "way", "factor"), QUOTED, ids=lambda each: each if isinstance(each, str) else "")
 def test_its_figures_are_those_of_the_files(file: str, way: tuple[Any, ...], factor: float) -> None:
     (figure,) = [row[3] for row in ROWS if f"`{file}`" in row[-1]]
-    assert re.search(rf"\b{value(file, *way) * factor:.3g}\b", figure), (value(file, *way), figure)
+    wanted = text(value(file, *way) * factor)
+    assert re.search(rf"\b{re.escape(wanted)}\b", figure), (wanted, figure)
 
 
 def test_each_row_has_a_figure_that_is_compared_or_a_page() -> None:

@@ -27,6 +27,11 @@ def value(name: str, *way: str | dict[str, Any]) -> float:
     return float(there)
 
 
+def text(number: float) -> str:
+    """With three digits, or all of those before the point, as the tables have it."""
+    return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+
+
 def cells(line: str) -> list[str]:
     """The cells of a line of a Markdown table."""
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
