@@ -1,5 +1,7 @@
 """Sphinx's settings. The pages are those that scripts/docs has put beside this file's copy."""
 
+from pathlib import Path
+
 project = "Waywiser"
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence"]
@@ -11,6 +13,8 @@ html_theme = "furo"
 html_title = "Waywiser"
 html_static_path = ["style"]
 html_css_files = ["wide.css"]
+html_search_scorer = str(Path(__file__).parent / "style/scorer.js")
+html_show_search_summary = False  # a page that is a file may not read others
 html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
