@@ -67,7 +67,9 @@ def _below(page: str, markdown: list[str]) -> list[str]:
 
 def _landing() -> str:
     reference = [f"reference/{name}" for name in ("python", "c", "cpp", "fortran", "command_line")]
-    project = ["CHANGELOG", "CONTRIBUTING", "SECURITY"]
+    project = [
+        name.removesuffix(".md") for name in tracked_files() if re.fullmatch(r"\w+\.md", name) and name != LANDING
+    ]
     parts = [(ROOT / LANDING).read_text(), contents([TABLE.removesuffix(".md")])]
     parts += [contents(pages, title) for title, pages in chapters().items()]
     return "".join([*parts, contents(reference, "Reference"), contents(project, "Project")])
