@@ -158,6 +158,11 @@ def ensure(groups, offline):
     new.replace(STAMP)  # a build may read it meanwhile
 
 
+def has_package():
+    """Whether the sources have their compiled parts."""
+    return subprocess.run([str(PYTHON), "-c", "import waywiser"], capture_output=True).returncode == 0
+
+
 def _link_sources():
     """`import waywiser` and the command use this source tree; the compiled parts are built into it."""
     command = VENV / "bin/waywiser"

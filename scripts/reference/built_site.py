@@ -51,9 +51,10 @@ def _wrong(target: str, file: Path, pages: dict[Path, Page]) -> str | None:
     return None
 
 
-def broken(folder: Path) -> list[str]:
-    """One line for each link without a target and for each resource that a page would fetch from the network."""
-    pages, found = read_site(folder), []
+def broken(folder: Path, pages: dict[Path, Page]) -> list[str]:
+    """One line for each link without a target and for each resource that one of the `pages` below `folder` would fetch
+    from the network."""
+    found = []
     for file, page in pages.items():
         name = file.relative_to(folder.resolve())
         for target in [*page.links, *page.fetched]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .built_site import Page
-from .headers import ROOT, public_headers
+from .headers import ROOT, described_headers
 
 # The definition of a class, structure or enumeration; with `;` behind it, it would be a forward declaration.
-_TYPE = re.compile(r"^(?:class|struct|enum class) (?:\[\[.*?\]\] )?(\w+)[^;\n]*\{", re.MULTILINE)
+_TYPE = re.compile(r"^(?:class|struct|enum class) (?:alignas\(.*\) )?(?:\[\[.*?\]\] )?(\w+)[^;\n]*\{", re.MULTILINE)
 
 
 def _words(text: str) -> str:
@@ -65,7 +65,7 @@ def _c(folder: Path, pages: dict[Path, Page]) -> Iterator[str]:
 def _cpp(pages: dict[Path, Page]) -> Iterator[str]:
     """Installed headers of C++ and the types that they define."""
     shown = {file: "".join(page.words) for file, page in pages.items() if file.parent.name == "cpp"}
-    for header in public_headers():
+    for header in described_headers():
         if header.endswith(".h"):
             continue
         text = (ROOT / "src/waywiser" / header).read_text()

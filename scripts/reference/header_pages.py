@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from .headers import ROOT, Entry, public_headers, read_header
+from .headers import ROOT, Entry, described_headers, read_header
 from .markdown import directive, fenced, page, plain
 
 C_HEADER = ROOT / "src/waywiser/c/waywiser.h"
@@ -45,7 +45,7 @@ def c_page() -> str:
 def cpp_pages() -> dict[str, str]:
     """Name of each page -> its text; a page is a header."""
     pages = {}
-    for name in public_headers():
+    for name in described_headers():
         if name == "c/waywiser.h":
             continue
         file = ROOT / "src/waywiser" / name

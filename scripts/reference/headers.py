@@ -11,8 +11,10 @@ ROOT = Path(__file__).resolve().parents[2]
 _CONTAINER = re.compile(r"(?:typedef )?(class|struct|enum class|enum)\b(?! \w+\* )")
 _TRANSPARENT = re.compile(r'(?:namespace(?: [\w:]+)?|extern "C") \{')
 _NOT_FOR_READERS = re.compile(
-    r"\[\[gnu::visibility\(\"default\"\)\]\] |\bWW_API | WW_ANY_INT\b|\bWAYWISER_DEVICE |^inline (?!constexpr)"
+    r"\[\[gnu::\w+(?:\(\"default\"\))?\]\] |\balignas\((?:[^()]|\([^()]*\))*\) |\bWW_API | WW_ANY_INT\b"
+    r"|\bWAYWISER_(?:DEVICE|APART) |^inline (?!constexpr)"
 )
+_FORWARD = re.compile(r"(template ?<.*> )?(class|struct|enum(?: class)?) \w+(?: : [\w:]+)?$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'')
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
@@ -36,6 +38,11 @@ def public_headers() -> list[str]:
     """The headers that cmake/Library.cmake installs, relative to src/waywiser."""
     listed = re.search(r"set\(public_headers\s(.*?)\)", (ROOT / "cmake/Library.cmake").read_text(), re.DOTALL)
     return listed[1].split() if listed else []
+
+
+def described_headers() -> list[str]:
+    """Those of them that have a page: not the parts of the standard library that NVRTC lacks."""
+    return [name for name in public_headers() if not name.startswith("kernels/rtc/")]
 
 
 def _words(comment: str) -> str:
@@ -77,7 +84,9 @@ class _Reader:
                 line = self._directive()
                 if line.startswith("#include") and header is not None and not header.text:
                     header.text = "\n".join(comment)
-                if not line.startswith(("#if", "#else", "#define")):
+                if line.startswith(("#else", "#elif")):  # the same declarations again, for another compiler
+                    self._skip_to_endif()
+                if not line.startswith(("#if", "#define")):
                     in_condition, comment = False, []
                     continue
                 in_condition = True
@@ -113,6 +122,15 @@ class _Reader:
         assert line
         self.at = line.end()
         return line[0]
+
+    def _skip_to_endif(self) -> None:
+        """To behind the `#endif` of the condition that the text is in."""
+        depth = 1
+        for found in re.compile(r"^ *#(if|endif).*", re.MULTILINE).finditer(self.text, self.at):
+            depth += 1 if found[1] == "if" else -1
+            if depth == 0:
+                self.at = found.end()
+                return
 
     def _skip_group(self, opening: str) -> None:
         """From behind an opening bracket to behind its closing one."""
@@ -185,11 +203,11 @@ class _Reader:
             return [Entry("struct", opaque[1], text)]
         if comment and (template := re.fullmatch(r"(template ?<(?!>).*>) struct (\w+)", head)):
             return [Entry("struct", f"{template[1]} {template[2]}", text)]
-        unread = re.match(r"(template ?<.*> )?(class|struct|enum) \w+$|friend |static_assert|template ?<>", head)
+        unread = _FORWARD.match(head) or re.match(r"friend |static_assert|template ?<>|using [^=]*$", head)
         if unread or re.search(r"\b\w+::\w+ ?[{=]", head.split("(")[0]):
             return []
-        if head.startswith("using "):
-            return [Entry("type", head.removeprefix("using "), text)]
+        if alias := re.match(r"(template ?<.*> )?using (\w+ = .*)", head):
+            return [Entry("type", (alias[1] or "") + alias[2], text)]
         if "(" in head.split(" = ")[0].split("{")[0] and not re.match(r"std::function", head):
             return [Entry("function", re.sub(r" ?\{\}$", "", head), text)]
         return [Entry("variable", each, text) for each in _apart(head)]

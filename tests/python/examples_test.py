@@ -52,7 +52,7 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_choose_and_copy(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(PLAN))
-    done = run("07_choose_and_copy", str(plan), "3M")
+    done = run("choose_and_copy", str(plan), "3M")
     assert (done.returncode, done.stdout, done.stderr) == (0, "3M bytes by host_copy: intact\n", "")
 
 
@@ -63,7 +63,7 @@ def test_choose_and_copy(tmp_path: Path) -> None:
 def test_choose_and_copy_refuses_a_bad_plan(tmp_path: Path, plan: str, words: str) -> None:
     file = tmp_path / "plan.json"
     file.write_text(plan)
-    done = run("07_choose_and_copy", str(file))
+    done = run("choose_and_copy", str(file))
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
 
@@ -90,7 +90,14 @@ def shown(page: str) -> list[str]:
     return sorted(blocks(page, "text")[0].splitlines())
 
 
-@pytest.mark.parametrize("page", sorted(file.stem for file in TUTORIAL.glob("[0-9]*.md")))
+PAGES = sorted(file.stem for file in TUTORIAL.glob("[0-9]*.md"))
+
+
+def test_pages_of_the_tutorial_are_numbered_without_gaps() -> None:
+    assert [int(page[:2]) for page in PAGES] == list(range(1, len(PAGES) + 1))
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_of_the_tutorial_quote_their_examples(page: str) -> None:
     python = ROOT / "examples" / f"{page}.py"
     code = (python if python.exists() else python.with_suffix(".cpp")).read_text()
@@ -106,6 +113,7 @@ def test_pages_of_the_tutorial_quote_their_examples(page: str) -> None:
         ("02_send_gpu_arrays", 2),
         ("03_all_reduce", 4),
         ("05_neighbour_exchange", 3),
+        ("08_windows", 3),
         ("09_halo_exchange", 4),
         ("10_mesh", 3),
     ],
@@ -121,9 +129,21 @@ def test_neighbour_exchange_alone() -> None:
     assert example(1, "05_neighbour_exchange.py") == (0, shown("05_neighbour_exchange"), "")
 
 
-@pytest.mark.parametrize("page", ["09_halo_exchange", "10_mesh"])
-def test_halo_exchange_alone(page: str) -> None:
+@pytest.mark.parametrize("page", ["08_windows", "09_halo_exchange", "10_mesh"])
+def test_output_of_one_rank_is_the_same(page: str) -> None:
     assert example(1, f"{page}.py") == (0, shown(page), "")
+
+
+def test_the_page_on_faults_goes_on_after_a_rank_was_killed(tmp_path: Path) -> None:
+    saved = tmp_path / "weights.npz"
+    code, lines, errors = example(3, "07_faults.py", str(saved), "50")
+    told = [
+        re.sub(r"process \d+", "process 4711", re.sub(r" on [\w.-]+\)", " on node7)", line))
+        for line in errors.splitlines()
+    ]
+    page = next(block for block in blocks("07_faults", "") if "stops" in block)
+    assert (code, lines, sorted(told)) == (137, [], sorted(page.splitlines()))
+    assert example(3, "07_faults.py", str(saved)) == (0, shown("07_faults"), "")
 
 
 def torch_gpus() -> int:

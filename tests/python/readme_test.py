@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -12,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quoted import cells, read, value
 from rank_jobs import finish, runtime_folder, start
 from verb_runs import Run
 
@@ -19,13 +19,9 @@ __all__ = ["runtime_folder"]
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINES = README.splitlines()
-MEASURED = ROOT / "benchmarks/results/group-2xh100.json"
+MEASURED = "group-2xh100.json"
 SIZES = {"8 B": 8, "64 KiB": 64 << 10, "1 MiB": 1 << 20, "4 MiB": 4 << 20, "16 MiB": 16 << 20}
 PERFORMANCE = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
-
-
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def row(name: str) -> list[str]:
@@ -39,17 +35,14 @@ def test_it_is_short() -> None:
 
 
 def test_its_table_is_that_of_the_file() -> None:
-    file = json.loads(MEASURED.read_text())
+    file = read(MEASURED)
     assert file["date"] in README and file["machine"].partition(",")[0] in README
     assert f"NCCL {file['nccl'][0]}.{int(file['nccl'][1:3])}.{int(file['nccl'][3:])}" in README
     (header,) = [cells(line)[1:] for line in LINES if line.startswith("| | 8 B |")]
     for name, by in (("Waywiser", "group"), ("NCCL 2.28.9", "nccl")):
-        wanted = {
-            each["bytes"]: each["us"]
-            for each in file["rows"]
-            if (each["operation"], each["how"], each["by"]) == ("all_reduce", "graph", by)
-        }
-        assert [float(value) for value in row(name)] == [float(f"{wanted[SIZES[size]]:.3g}") for size in header]
+        kind = {"operation": "all_reduce", "how": "graph", "by": by}
+        wanted = [value(MEASURED, "rows", {**kind, "bytes": SIZES[size]}, "us") for size in header]
+        assert [float(figure) for figure in row(name)] == [float(f"{us:.3g}") for us in wanted]
 
 
 def test_its_limit_is_that_of_a_bare_copy() -> None:

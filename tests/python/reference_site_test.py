@@ -56,6 +56,22 @@ struct Named<int> {
   int hidden = 0;
 };
 
+template <typename T>
+using Other = Named<T>;
+enum class Kind : int;
+
+struct alignas(sizeof(int) * 2) [[gnu::may_alias]] Pair {
+  using Thing::Thing;
+  int low, high;
+};
+
+#if defined(HERE)
+// On this machine.
+__device__ int where(int a) { return a; }
+#else
+__device__ int where(int) { return 0; }
+#endif
+
 inline constexpr int limit = 3;  // at most
 [[gnu::visibility("default")]] Thing& operator+=(Thing& a, const Thing& b);
 
@@ -108,6 +124,11 @@ def told(entry: Entry) -> list[str]:
                 "  enumerator: one - the first",
                 "  enumerator: two = 2",
                 "struct: template <typename T> Named - For a type.",
+                "type: template <typename T> Other = Named<T>",
+                "struct: Pair",
+                "  variable: int low",
+                "  variable: int high",
+                "function: __device__ int where(int a) - On this machine.",
                 "variable: constexpr int limit = 3 - at most",
                 "function: Thing& operator+=(Thing& a, const Thing& b)",
             ],
@@ -155,7 +176,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def test_a_good_site(site: Path) -> None:
-    assert built_site.broken(site) == []
+    assert built_site.broken(site, built_site.read_site(site)) == []
 
 
 @pytest.mark.parametrize(
@@ -174,12 +195,14 @@ def test_a_good_site(site: Path) -> None:
 )
 def test_a_broken_site(site: Path, html: str, why: str) -> None:
     (site / "one.html").write_text(GOOD + html)
-    assert built_site.broken(site) == [f"one.html: {why}"]
+    assert built_site.broken(site, built_site.read_site(site)) == [f"one.html: {why}"]
 
 
 def test_a_style_that_needs_the_network(site: Path) -> None:
     (site / "x.css").write_text('a { background: url("https://example.com/b.png") } b { background: url(data:,x) }')
-    assert built_site.broken(site) == ["x.css: https://example.com/b.png: is fetched from the network"]
+    assert built_site.broken(site, built_site.read_site(site)) == [
+        "x.css: https://example.com/b.png: is fetched from the network"
+    ]
 
 
 def test_what_a_site_lacks(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def times(curve: dict[str, Any]) -> dict[int, float]:
 
 
 def test_four_settings_of_three_node_types() -> None:
-    example = ROOT / "examples" / "08_rdma_settings.py"
+    example = ROOT / "examples" / "rdma_settings.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, timeout=60, check=True)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[0][0] == "Simulated:"

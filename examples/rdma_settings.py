@@ -1,6 +1,6 @@
 """Best settings of GPUDirect RDMA and GDRCopy between two nodes of each type, by message size.
 
-Simulated: nothing here is a measurement. Run: python examples/08_rdma_settings.py [MACHINE ...]
+Simulated: nothing here is a measurement. Run: python examples/rdma_settings.py [MACHINE ...]
 """
 
 import sys

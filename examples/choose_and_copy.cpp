@@ -1,5 +1,5 @@
 // Reads a plan and moves bytes by the path that it gives for their size.
-//   07_choose_and_copy waywiser-results/plan.json [BYTES]
+//   choose_and_copy waywiser-results/plan.json [BYTES]
 #include <cstdio>
 #include <cstring>
 
@@ -32,10 +32,10 @@ static void copy_by_plan(const char* plan_file, Bytes bytes) {
 
 int main(int count, char** arguments) {
   try {
-    if (count < 2) throw Error(ErrorKind::invalid_input, "usage: 07_choose_and_copy PLAN.json [BYTES]");
+    if (count < 2) throw Error(ErrorKind::invalid_input, "usage: choose_and_copy PLAN.json [BYTES]");
     copy_by_plan(arguments[1], count > 2 ? parse_bytes(arguments[2]) : 1 << 20);
   } catch (const Error& error) {
-    std::fprintf(stderr, "07_choose_and_copy: %s\n", error.what());
+    std::fprintf(stderr, "choose_and_copy: %s\n", error.what());
     return 2;
   }
 }
