@@ -1,0 +1,81 @@
+"""Pictures of programs have at least three points a line and at most five lines, and say what is simulated."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "apps/navier_stokes")]
+
+pytest.importorskip("matplotlib")
+import app_scaling  # noqa: E402
+import figures  # noqa: E402
+
+THREE = {1: 4.0, 2: 2.0, 4: 1.0}
+
+
+@pytest.fixture
+def axes() -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure().add_subplot()
+
+
+@pytest.mark.parametrize("name", app_scaling.PROGRAMS)
+def test_the_picture_of_a_program_has_simulated_panels_alone(name: str) -> None:
+    figure = app_scaling.picture(name)
+    assert "SIMULATED" in figure.get_suptitle() and name in figure.get_suptitle()
+    assert len(figure.axes) >= 2
+    for panel in figure.axes:
+        assert "simulated" in panel.get_title() and panel.get_ylabel() == "µs a step"
+        assert 2 <= len(panel.lines) <= 5
+        assert all(len(line.get_xdata()) >= 3 for line in panel.lines)
+
+
+@pytest.mark.parametrize("name", app_scaling.MEASURED)
+def test_the_table_of_a_page_is_what_was_measured(name: str) -> None:
+    page = (ROOT / f"docs/apps/{name}.md").read_text(encoding="utf-8")
+    assert app_scaling.page_with(name, page) == page, "run: .venv/bin/python benchmarks/app_scaling.py tables"
+
+
+@pytest.mark.parametrize(
+    "curves", [{"packed": {1: 2.0, 2: 1.0}}, {f"packed, {i}": THREE for i in range(6)}], ids=["two points", "six lines"]
+)
+def test_too_few_points_and_too_many_lines_are_refused(curves: dict[str, dict[int, float]], axes: Any) -> None:
+    app_scaling.draw_simulated(axes, {"packed": THREE}, "three points")
+    with pytest.raises(ValueError, match="at most five lines, of at least three points"):
+        app_scaling.draw_simulated(axes, curves, "a title")
+
+
+def test_lines_that_would_hide_each_other_are_one() -> None:
+    def runs(of_packed: float) -> list[dict[str, Any]]:
+        exchange = {"whole_field": 9.0, "packed": of_packed, "per_neighbor": 1.0}
+        times = {"compute": 1.0, "reduction": 0.0}
+        return [{"variant": v, "gpus": n, "exchange": x, **times} for v, x in exchange.items() for n in (1, 2, 4)]
+
+    assert list(app_scaling.lines_of(runs(1.01))) == ["whole_field", "packed, per_neighbor", app_scaling.COMPUTATION]
+    assert {"packed", "per_neighbor"} < set(app_scaling.lines_of(runs(1.5)))
+
+
+def test_an_order_needs_three_points(tmp_path: Path) -> None:
+    sizes = [1 / 16, 1 / 32, 1 / 64]
+    for count in (2, 3):
+        curve = {"even": (sizes[:count], [size**2 for size in sizes[:count]])}
+        if count == 2:
+            with pytest.raises(ValueError, match="at least three points"):
+                figures.convergence(curve, "size", "title", tmp_path / "two.png", str)
+        else:
+            figures.convergence(curve, "size", "title", tmp_path / "three.png", str)
+    assert [file.name for file in tmp_path.iterdir()] == ["three.png"]
+
+
+def test_cells_that_touch_have_one_value_at_their_corners() -> None:
+    left, right = (np.array([[x, 0], [x + 1, 0], [x + 1, 1], [x, 1]], float) for x in (0, 1))
+    triangles, values = figures.at_corners([left, right], np.array([2.0, 4.0]))
+    assert len(triangles.triangles) == 4
+    assert {x: set(values[triangles.x == x]) for x in (0, 1, 2)} == {0: {2.0}, 1: {3.0}, 2: {4.0}}
