@@ -241,7 +241,7 @@ def published_commands(rows: Sequence[Row]) -> list[str]:
 
 
 def published_markdown(rows: Sequence[Row]) -> str:
-    """The tables in Markdown, for docs/simulator.md."""
+    """The tables in Markdown, for docs/experiments.md."""
     numbers = _numbered(rows)
     lines = [
         "| Machine | Finding | Published | Predicted | Unit | Error | From command |",
