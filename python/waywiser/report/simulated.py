@@ -244,7 +244,7 @@ def published_markdown(rows: Sequence[Row]) -> str:
     """The tables in Markdown, for docs/experiments.md."""
     numbers = _numbered(rows)
     lines = [
-        "| Machine | Finding | Published | Predicted | Unit | Error | From command |",
+        "| Machine | Finding | Published | Simulated | Unit | Error | From command |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [f"| {' | '.join(_published_cells(row, numbers))} |" for row in rows]
