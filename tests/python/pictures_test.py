@@ -79,3 +79,39 @@ def test_cells_that_touch_have_one_value_at_their_corners() -> None:
     triangles, values = figures.at_corners([left, right], np.array([2.0, 4.0]))
     assert len(triangles.triangles) == 4
     assert {x: set(values[triangles.x == x]) for x in (0, 1, 2)} == {0: {2.0}, 1: {3.0}, 2: {4.0}}
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    from matplotlib.figure import Figure
+
+    figures: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    return figures
+
+
+def test_a_collective_has_a_panel_for_each_number_of_gpus(saved: list[Any], tmp_path: Path) -> None:
+    from waywiser.report.simulated import plot_cases
+    from waywiser.simulator.collectives import Case
+
+    def case(ranks: int, algorithm: str, size: int) -> Case:
+        return Case(ranks=ranks, nodes=ranks, size=size, algorithm=algorithm, direct="best", seconds=size * ranks * 1e-9)
+
+    algorithms = ("ring", "double_tree", "in_network")
+    cases = [case(n, name, size) for n in (16, 240, 24000) for name in algorithms for size in (1, 2, 4)]
+    plot_cases(cases, "all_reduce", tmp_path / "a.png")
+    (figure,) = saved
+    assert "SIMULATED" in figure.get_suptitle()
+    assert [axes.get_title() for axes in figure.axes] == ["16 GPUs", "240 GPUs", "24,000 GPUs"]
+    assert {len(axes.lines) for axes in figure.axes} == {3}
+
+
+def test_a_gpu_elsewhere_has_at_most_five_lines_a_panel(saved: list[Any], tmp_path: Path) -> None:
+    from waywiser.bench.offload import LOCAL, Case, Run
+    from waywiser.bench.offload_plot import plot_offload
+
+    roads = ("remote, pipelined", "remote, pageable", "remote, pinned", "remote, direct", LOCAL)
+    run = Run(tuple(float(point) for point in range(1, 8)), 20.0)
+    plot_offload([Case(road, n, 1, run, 3) for road in roads for n in (1, 2, 4)], "", tmp_path / "a.png")
+    (figure,) = saved
+    assert [len(axes.lines) for axes in figure.axes] == [4, 3, 5]
