@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
 import numpy as np
-from matplotlib.collections import PolyCollection
+from matplotlib.tri import Triangulation
 from measures import cavity_profile, ghia, history
 from vtu import Frame, last_frame, read_frame, read_series
 
@@ -47,31 +49,55 @@ def flat(frame: Frame) -> tuple[list[np.ndarray], np.ndarray]:
     return polygons, np.array(shown)
 
 
+def at_corners(polygons: list[np.ndarray], values: np.ndarray) -> tuple[Triangulation, np.ndarray]:
+    """Triangles over all polygons, and at each of their corners the mean of the cells around it."""
+    lengths = np.array([len(polygon) for polygon in polygons])
+    corners = np.round(np.concatenate(polygons), 7)
+    points, which = np.unique(corners, axis=0, return_inverse=True)
+    which = which.ravel()
+    means = np.bincount(which, np.repeat(values, lengths)) / np.bincount(which)
+    triangles = []
+    for start, length in zip(np.cumsum(lengths) - lengths, lengths, strict=True):
+        polygon = which[start : start + length]
+        triangles += [(polygon[0], polygon[i], polygon[i + 1]) for i in range(1, length - 1)]
+    return Triangulation(points[:, 0], points[:, 1], triangles), means
+
+
 def draw_field(axes: plt.Axes, frame: Frame, values: np.ndarray, label: str, window: list[float] | None) -> None:
-    """The values of the cells as colours; `window`: left, right, bottom, top."""
+    """The values as colours, without seams between cells; `window`: left, right, bottom, top."""
     polygons, shown = flat(frame)
     if window:
         inside = [i for i, p in enumerate(polygons) if (p[:, 0] > window[0]).any() and (p[:, 0] < window[1]).any()
                   and (p[:, 1] > window[2]).any() and (p[:, 1] < window[3]).any()]  # fmt: skip
         polygons, shown = [polygons[i] for i in inside], shown[inside]
-    chosen = values[shown]
-    low, high = np.percentile(chosen, [0.5, 99.5])
-    cells = PolyCollection(polygons, array=chosen, cmap="viridis", edgecolors="face", linewidths=0.2)
-    cells.set_clim(low, high)
-    axes.add_collection(cells)
-    axes.autoscale()
+        axes.set_facecolor("#b0b0b0")  # what is not fluid there is the body
+    low, high = np.percentile(values[shown], [0.5, 99.5])
+    triangles, means = at_corners(polygons, values[shown])
+    cells = axes.tripcolor(triangles, means, shading="gouraud", cmap="viridis", vmin=low, vmax=high)
     if window:
         axes.set(xlim=window[:2], ylim=window[2:])
     axes.set(aspect="equal", xlabel="x", ylabel="y")
     axes.figure.colorbar(cells, ax=axes, label=label, shrink=0.8)
 
 
+def what_it_is(folder: Path) -> str:
+    """Case, Reynolds number, cells and time of a run, for a title."""
+    report = json.loads((folder / "report.json").read_text())
+    return f"{report['case']}, Re {report['reynolds']:g}, {report['cells']:,} cells, time {report['time']:.3g}"
+
+
 def fields(folder: Path, file: Path, window: list[float] | None = None) -> None:
-    """Velocity and pressure of the last frame of a run, side by side."""
+    """Velocity and pressure of the last frame of a run: side by side, or if they are wide one below the other."""
     frame = last_frame(folder)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    draw_field(left, frame, np.linalg.norm(frame.velocity, axis=1), "speed", window)
-    draw_field(right, frame, frame.pressure, "pressure", window)
+    left, right, bottom, top = window or [edge for i in (0, 1) for edge in np.quantile(frame.points[:, i], [0, 1])]
+    wide, high = right - left, top - bottom
+    rows, columns = (2, 1) if wide > 1.5 * high else (1, 2)
+    size = (8.5, 2 * (7 * high / wide + 0.7)) if rows == 2 else (9.5, 3.2 * high / wide + 1.2)
+    figure, (first, second) = plt.subplots(rows, columns, figsize=size, layout="constrained")
+    draw_field(first, frame, np.linalg.norm(frame.velocity, axis=1), "speed", window)
+    draw_field(second, frame, frame.pressure, "pressure", window)
+    cut = ", cut at z = 0" if np.ptp(frame.points[:, 2]) > 0 else ""
+    figure.suptitle(what_it_is(folder) + cut)
     save(figure, file)
 
 
@@ -84,7 +110,8 @@ def residuals(folder: Path, file: Path) -> None:
     lower.plot(lines["time"], lines["pressure_iterations"], color=BLUE, label="pressure")
     lower.plot(lines["time"], lines["momentum_iterations"], color=ORANGE, label="velocity")
     lower.set(xlabel="time", ylabel="iterations in a step", ylim=(0, None))
-    lower.legend(frameon=False)
+    lower.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)  # above the curves
+    figure.suptitle(what_it_is(folder))
     save(figure, file)
 
 
@@ -110,11 +137,21 @@ def cavity(frames: dict[int, Frame], file: Path) -> None:
     right.set(xlabel="x", ylabel="v on the line y = 0.5")
     left.plot([], [], "o", color="black", markersize=4, markerfacecolor="none", label="Ghia et al. (1982)")
     left.legend(frameon=False)
+    cells = ", ".join(f"{len(frame.cells):,}" for frame in frames.values())
+    figure.suptitle(f"cavity: velocity on both middle lines, {cells} cells")
     save(figure, file)
 
 
-def convergence(curves: dict[str, tuple[list[float], list[float]]], across: str, file: Path) -> None:
-    """Errors by size of cells or length of steps, with a line of order 2."""
+def convergence(
+    curves: dict[str, tuple[list[float], list[float]]],
+    across: str,
+    title: str,
+    file: Path,
+    ticks: Callable[[float], str],
+) -> None:
+    """Errors by size of cells or length of steps, with a line of order 2; `ticks` are the words below each size."""
+    if any(len(sizes) < 3 for sizes, _ in curves.values()) or len(curves) > 4:
+        raise ValueError(f"{file}: a figure has at least three points a curve and at most five curves")
     figure, axes = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
     for color, (name, (sizes, errors)) in zip((BLUE, ORANGE, GREY), curves.items(), strict=False):
         axes.loglog(sizes, errors, "o-", color=color, label=name)
@@ -122,7 +159,9 @@ def convergence(curves: dict[str, tuple[list[float], list[float]]], across: str,
     axes.loglog(
         sizes, [0.5 * errors[-1] * (size / sizes[-1]) ** 2 for size in sizes], "--", color="black", label="order 2"
     )
-    axes.set(xlabel=across, ylabel="error of the velocity (rms)")
+    axes.set(xlabel=across, ylabel="error of the velocity (rms)", title=title)
+    axes.set_xticks(sizes, [ticks(size) for size in sizes])
+    axes.minorticks_off()
     axes.legend(frameon=False)
     save(figure, file)
 
@@ -134,7 +173,8 @@ def lift(folder: Path, file: Path, found: float) -> None:
     axes.plot(lines["time"], 2 * lines["force_x"], color=BLUE, label="drag coefficient")
     axes.plot(lines["time"], 2 * lines["force_y"], color=ORANGE, label="lift coefficient")
     axes.set(
-        xlabel="time (diameters / wind)", ylim=(-0.6, 2), title=f"Strouhal number {found:.4f}; published: 0.16 to 0.17"
-    )
-    axes.legend(frameon=False, loc="center right")
+        xlabel="time (diameters / wind)", ylabel="coefficient", ylim=(-0.6, 2),
+        title=f"{what_it_is(folder)}\nStrouhal number {found:.4f}; published: 0.16 to 0.17",
+    )  # fmt: skip
+    axes.legend(frameon=False, loc="upper right", ncols=2)
     save(figure, file)

@@ -182,18 +182,18 @@ def test_published_findings(published: list[Row]) -> None:
             assert (row.predicted > 1.1) == (row.high > 1), row.finding
 
 
-def test_the_tables_of_the_page_are_what_the_command_gives(
+def test_the_findings_of_a_machine_are_those_of_its_commands(
     published: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["simulate", "published", "--markdown"]) == 0
+    assert run(["simulate", "published", "--markdown", "--machine", "remote-t4,remote-a10"]) == 0
     tables = capsys.readouterr().out
-    page = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-    begin, end = "<!-- begin: waywiser simulate published --markdown -->\n", "<!-- end -->\n"
-    assert page.partition(begin)[2].partition(end)[0] == tables, "run: .venv/bin/python scripts/published"
     assert "against pageable memory, over InfiniBand | above 1 |" in tables
+    assert {row.machine for row in compare(["dgx-1v"])} == {"dgx-1v", "40 Gb/s RoCE"}
     for row in published:
         assert row.commands
-        assert all(f"\n{command}  # " in tables for command in row.commands)
+        assert all(f"\n{command}  # " in tables for command in row.commands) == row.machine.startswith("remote")
+    assert run(["simulate", "published", "--machine", "hse-a,nowhere"]) == 2
+    assert "no published finding about 'nowhere': write some of hse-a, hse-e," in capsys.readouterr().err
 
 
 def test_a_row_follows_from_its_command(published: list[Row], capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from waywiser.bench.offload import LOCAL, Case
 from waywiser.files import write_bytes_atomically
@@ -21,7 +21,7 @@ _ROADS = ("#1769aa", "#b3541e", "#2e7d4f", "#7b3fa0", "#52606d")
 
 
 def plot_offload(found: Sequence[Case], label: str, file: Path) -> None:
-    """A row for each number of additions: left the seven points of the first road, right the whole of all roads."""
+    """A row for each number of additions: the points of the first road in two panels, and the whole of all."""
     import io
 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -30,33 +30,35 @@ def plot_offload(found: Sequence[Case], label: str, file: Path) -> None:
     counts = sorted({case.times for case in found})
     roads = list(dict.fromkeys(case.road for case in found))
     first = next(road for road in roads if road != LOCAL)
-    figure = Figure(figsize=(13.5, 0.7 + 3.6 * len(counts)), dpi=110, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(13.5, 0.7 + 3.8 * len(counts)), dpi=110, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     figure.suptitle(f"Two arrays of float32, added on a GPU{label}", fontsize=11)
-    for (left, right), times in zip(figure.subplots(len(counts), 2, squeeze=False), counts, strict=True):
+    for row, times in zip(figure.subplots(len(counts), 3, squeeze=False), counts, strict=True):
         of = [case for case in found if case.times == times]
         remote = [case for case in of if case.road == first]
+        words = f"added {times} times" if times > 1 else "added once"
         for point in POINTS:
             style = "-o" if point.startswith("client") else "--s" if point.startswith("server") else ":^"
+            axes = row[0] if point.endswith("put") else row[1]
             _line(
-                left, remote, [case.run.at(point) for case in remote], style, _COLORS[point], point.replace("_", ", ")
+                axes, remote, [case.run.at(point) for case in remote], style, _COLORS[point], point.replace("_", ", ")
             )
         for road, color in zip(roads, _ROADS, strict=False):
             cases = [case for case in of if case.road == road]
-            _line(right, cases, [case.run.whole for case in cases], "-o", color, f"{road}: whole")
-            rest = [case.run.whole - case.run.at("device") for case in cases]
-            _line(right, cases, rest, "--s", color, f"{road}: whole less device")
-        words = f"added {times} times" if times > 1 else "added once"
-        _finish(left, f"{first}, {words}: seven points")
-        _finish(right, f"{words}: the whole")
+            _line(row[2], cases, [case.run.whole for case in cases], "-o", color, road)
+        _finish(row[0], f"{first}, {words}: input and output")
+        _finish(row[1], f"{first}, {words}: computation")
+        _finish(row[2], f"all roads, {words}: the whole")
     buffer = io.BytesIO()
     figure.savefig(buffer, format=file.suffix[1:])
     write_bytes_atomically(file, buffer.getvalue())
 
 
 def _line(axes: Axes, cases: Sequence[Case], seconds: Sequence[float], style: str, color: str, name: str) -> None:
-    axes.plot([case.elements for case in cases], [1e3 * value for value in seconds], style, color=color, label=name,
-              linewidth=1.4, markersize=4)  # fmt: skip
+    """The server's points are hollow and larger: those of the client, which are often the same, are seen in them."""
+    marks: dict[str, Any] = {"markersize": 8, "markerfacecolor": "none"} if "s" in style else {"markersize": 4}
+    times = [1e3 * value for value in seconds]
+    axes.plot([case.elements for case in cases], times, style, color=color, label=name, linewidth=1.4, **marks)
 
 
 def _finish(axes: Axes, title: str) -> None:
@@ -71,4 +73,4 @@ def _finish(axes: Axes, title: str) -> None:
     axes.set_ylabel("ms")
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    axes.legend(fontsize=8, frameon=False)

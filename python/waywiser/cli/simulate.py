@@ -24,7 +24,9 @@ MOST_SIZES = 256
 
 def simulate(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="latency, bandwidth, bidirectional, all_reduce, ...")],
-    machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="The type of the nodes.")] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="The type of the nodes. For published: NAME,...")
+    ] = None,
     nodes: Annotated[int, typer.Option(metavar="N", help="Number of nodes.")] = 2,
     cluster: Annotated[Path | None, typer.Option(metavar="FILE", help="A cluster file (YAML).")] = None,
     sizes: Annotated[
@@ -52,11 +54,11 @@ def simulate(
         Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown: Annotated[bool, typer.Option(help="For published: the tables of docs/simulator.md.")] = False,
+    markdown: Annotated[bool, typer.Option(help="For published: the tables of docs/experiments.md.")] = False,
 ) -> None:
     """Predict a transfer or a collective on another machine or cluster."""
     if what == "published":
-        return _published(as_json, markdown)
+        return _published(_words(machine or ""), as_json, markdown)
     known = [*OPERATIONS, *COMPARED, "published"]
     if plot is not None or (trace is not None and trace.suffix != ".json"):
         need_plots(f"{plot or trace}")
@@ -221,11 +223,11 @@ def _write_trace(file: Path, trace: dict[str, Any]) -> None:
         plot_trace(trace, file)
 
 
-def _published(as_json: bool, markdown: bool) -> None:
+def _published(machines: list[str], as_json: bool, markdown: bool) -> None:
     from waywiser.report import simulated, terminal
     from waywiser.simulator.published import compare
 
-    rows = compare()
+    rows = compare(machines)
     if as_json:
         typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
     elif markdown:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from waywiser.units import format_bytes, format_range, format_rate, format_secon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    Draw = Callable[[Axes], None]
 
 LABEL = "SIMULATED: not a measurement"
 
@@ -89,30 +92,42 @@ def _styles() -> Sequence[str]:
     return ("-o", "-s", "--^", "--v", ":d", ":x", "-.p", "-.h", "-+", "--+", ":+", "-.+")
 
 
-def save_plot(draw: object, title: str, file: Path, log_base: int = 2, sizes: bool = True) -> None:
+def save_plot(draw: Draw, title: str, file: Path, log_base: int = 2, sizes: bool = True) -> None:
     """One picture with sizes, or else plain numbers, on the x axis; `draw` gets the axes."""
+    save_panels({"": draw}, title, file, log_base, sizes)
+
+
+def save_panels(draws: Mapping[str, Draw], title: str, file: Path, log_base: int = 2, sizes: bool = True) -> None:
+    """A picture of panels by their titles, two in a row, with the same scales."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     from waywiser.errors import InputError
 
-    figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
+    columns = min(2, len(draws))
+    rows = -(-len(draws) // columns)
+    size = (8, 4.8) if len(draws) == 1 else (10, 0.6 + 3.8 * rows)
+    figure = Figure(figsize=size, dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.set_xscale("log", base=log_base)
-    draw(axes)  # type: ignore[operator]
-    axes.xaxis.set_major_locator(LogLocator(base=log_base, numticks=12))
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: format_bytes(int(value)) if sizes else f"{value:,.0f}")
-    )
-    axes.tick_params(axis="x", rotation=30)
-    axes.grid(alpha=0.3)
-    if len(axes.get_lines()) > 6:
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    else:
-        axes.legend(fontsize=8)
-    axes.set_title(f"{title}\n{LABEL}", fontsize=10)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
+    for (panel, draw), axes in zip(draws.items(), grid, strict=False):
+        axes.set_xscale("log", base=log_base)
+        draw(axes)
+        axes.xaxis.set_major_locator(LogLocator(base=log_base, numticks=12))
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: format_bytes(int(value)) if sizes else f"{value:,.0f}")
+        )
+        axes.tick_params(axis="x", rotation=30, labelbottom=True)
+        axes.grid(alpha=0.3)
+        if len(axes.get_lines()) > 6:
+            axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        else:
+            axes.legend(fontsize=8)
+        axes.set_title(panel, fontsize=10)
+    for unused in grid:
+        unused.remove()
+    figure.suptitle(f"{title}\n{LABEL}", fontsize=10)
     if file.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"--plot {file}: write a name that ends with .png, .svg or .pdf")
     figure.savefig(file)
@@ -140,24 +155,21 @@ def cases_table(cases: Sequence[Case], title: str) -> Table:
 
 
 def plot_cases(cases: Sequence[Case], title: str, file: Path) -> None:
-    """Time over size, a line for each algorithm and number of ranks."""
+    """Time over size: a panel for each number of ranks, in it a line for each algorithm."""
+    labels = list(dict.fromkeys(case.label() for case in cases if not case.unavailable))
 
-    def draw(axes: Axes) -> None:
-        lines: dict[tuple[str, int], list[Case]] = {}
-        for case in cases:
-            if not case.unavailable:
-                lines.setdefault((case.label(), case.ranks), []).append(case)
-        labels = list(dict.fromkeys(label for label, _ in lines))
-        for number, ((label, ranks), points) in enumerate(sorted(lines.items(), key=lambda entry: entry[0][1])):
-            style, colour = _styles()[labels.index(label)], f"C{number // max(1, len(labels))}"
+    def draw(axes: Axes, ranks: int) -> None:
+        for number, label in enumerate(labels):
+            points = [c for c in cases if (c.label(), c.ranks) == (label, ranks) and not c.unavailable]
             times = [case.seconds * 1e6 for case in points]
             sizes = [case.size for case in points]
-            axes.plot(sizes, times, style, color=colour, label=f"{label}, {ranks} GPUs", linewidth=1.3, markersize=3)
+            axes.plot(sizes, times, _styles()[number], color=f"C{number}", label=label, linewidth=1.3, markersize=4)
         axes.set_xlabel("size of the buffer")
         axes.set_ylabel("time, µs")
         axes.set_yscale("log")
 
-    save_plot(draw, title, file)
+    counts = sorted({case.ranks for case in cases})
+    save_panels({f"{ranks:,} GPUs": partial(draw, ranks=ranks) for ranks in counts}, title, file)
 
 
 def plot_crossover(cases: Sequence[Case], one: str, other: str, title: str, file: Path) -> None:
@@ -241,10 +253,10 @@ def published_commands(rows: Sequence[Row]) -> list[str]:
 
 
 def published_markdown(rows: Sequence[Row]) -> str:
-    """The tables in Markdown, for docs/simulator.md."""
+    """The tables in Markdown, for docs/experiments.md."""
     numbers = _numbered(rows)
     lines = [
-        "| Machine | Finding | Published | Predicted | Unit | Error | From command |",
+        "| Machine | Finding | Published | Simulated | Unit | Error | From command |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [f"| {' | '.join(_published_cells(row, numbers))} |" for row in rows]

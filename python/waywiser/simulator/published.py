@@ -1,7 +1,7 @@
 """Compares predictions with published findings that the simulator can reproduce.
 
-Each row comes from commands that are in the table too. docs/simulator.md says which inputs come from published values,
-which were changed after seeing these figures, and which findings are left out and why.
+Each row comes from commands that are in the table too. docs/experiments.md has the tables. docs/simulator.md says which
+inputs come from published values, and which were changed after seeing these figures.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from waywiser.errors import InputError
 
 KIB, MIB = 1 << 10, 1 << 20
 Find = Callable[..., float]
@@ -156,8 +159,8 @@ def _dgx_a100() -> Iterator[Row]:
         return lambda told: told.only(**setting) * 1e6
 
     text = "latency --machine dgx-a100 --sizes 8 --vary gdr,gdrcopy"
-    yield _row("dgx-a100", "latency with neither", 26.6, "us", "neither", us(gdr="off", gdrcopy="off"), text)
-    yield _row("dgx-a100", "latency with GDR and GDRCopy", 3.4, "us", "both", us(gdr="on", gdrcopy="on"), text)
+    yield _row("dgx-a100", "latency with neither", 26.6, "µs", "neither", us(gdr="off", gdrcopy="off"), text)
+    yield _row("dgx-a100", "latency with GDR and GDRCopy", 3.4, "µs", "both", us(gdr="on", gdrcopy="on"), text)
     yield _row("dgx-a100", "one NIC with GDR", 24, "GB/s", "", _rate, "bandwidth --machine dgx-a100 --sizes 64M")
 
     # osu_bw from GPU to host memory, 64 messages in flight (openucx/ucx, issue 6206); its 8 bytes are an input.
@@ -168,7 +171,7 @@ def _dgx_a100() -> Iterator[Row]:
     yield _row("dgx-a100", "64 B one way with GDR and GDRCopy", 10.5, "times", "neither / both", gain("on"), text)
     yield _row("dgx-a100", "64 B one way with GDRCopy alone", 4.75, "times", "neither / gdrcopy", gain("off"), text)
     text = "bandwidth --machine dgx-a100 --pair gpu0-to-host0 --sizes 4K --set gdr=off --set gdrcopy=off"
-    yield _row("dgx-a100", "a message of 4 KiB with neither", 14.8, "us", "4 KiB / rate", us(), text)
+    yield _row("dgx-a100", "a message of 4 KiB with neither", 14.8, "µs", "4 KiB / rate", us(), text)
 
 
 def _roce() -> Iterator[Row]:
@@ -176,8 +179,8 @@ def _roce() -> Iterator[Row]:
     settings = "--machine dgx-1v --set nic=eth40 --set gdrcopy=off --vary gdr"
     text = f"latency {settings} --sizes 8"
     name = "40 Gb/s RoCE"
-    yield _row(name, "latency without GDR", 20, "us", "gdr off", lambda told: told.only(gdr="off") * 1e6, text)
-    yield _row(name, "latency with GDR", 10, "us", "gdr on", lambda told: told.only(gdr="on") * 1e6, text)
+    yield _row(name, "latency without GDR", 20, "µs", "gdr off", lambda told: told.only(gdr="off") * 1e6, text)
+    yield _row(name, "latency with GDR", 10, "µs", "gdr on", lambda told: told.only(gdr="on") * 1e6, text)
     yield _row(
         name, "throughput at 8 KiB with GDR", 4, "times", "gdr on / off",
         lambda told: told.only(gdr="off") / told.only(gdr="on"), f"bandwidth {settings} --sizes 8K",
@@ -242,6 +245,10 @@ def _pinned_gain(into: Answer, out: Answer, pinned_into: Answer, pinned_out: Ans
     return (2 * into.only() + out.only() + wires) / (2 * pinned_into.only() + pinned_out.only() + wires)
 
 
-def compare() -> list[Row]:
-    """All rows."""
-    return [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_remote_gpu()]
+def compare(machines: Sequence[str] = ()) -> list[Row]:
+    """All rows, or those whose commands are about one of these machines."""
+    rows = [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_remote_gpu()]
+    about = [re.findall(r"--machine (\S+)", row.commands[0])[0] for row in rows]
+    if unknown := sorted(set(machines) - set(about)):
+        raise InputError(f"no published finding about {unknown[0]!r}: write some of {', '.join(dict.fromkeys(about))}")
+    return [row for row, machine in zip(rows, about, strict=True) if not machines or machine in machines]
