@@ -144,7 +144,7 @@ def test_the_first_commands_of_the_readme(site: Path, tmp_path: Path) -> None:
         assert answer.returncode == 0, answer.stderr
         said.append(answer.stdout)
     assert len(said) == 2 and said[1] == "3.0\n3.0\n"
-    assert (tmp_path / "results/plan.json").exists()
+    assert (tmp_path / "results/plan.json").exists() and (tmp_path / "results/report.html").exists()
 
 
 def test_the_wheel_starts_its_own_ranks(site: Path, tmp_path: Path) -> None:
