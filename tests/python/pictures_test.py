@@ -95,7 +95,9 @@ def test_a_collective_has_a_panel_for_each_number_of_gpus(saved: list[Any], tmp_
     from waywiser.simulator.collectives import Case
 
     def case(ranks: int, algorithm: str, size: int) -> Case:
-        return Case(ranks=ranks, nodes=ranks, size=size, algorithm=algorithm, direct="best", seconds=size * ranks * 1e-9)
+        return Case(
+            ranks=ranks, nodes=ranks, size=size, algorithm=algorithm, direct="best", seconds=size * ranks * 1e-9
+        )
 
     algorithms = ("ring", "double_tree", "in_network")
     cases = [case(n, name, size) for n in (16, 240, 24000) for name in algorithms for size in (1, 2, 4)]
