@@ -1,4 +1,4 @@
-"""Fixtures of many tests. Programs that tests start obey Ctrl-C, and write whole lines, whatever started the tests."""
+"""Fixtures of many tests. Programs that tests start obey signals, and write whole lines, whatever started the tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from verb_runs import Run
 
 from waywiser import cli
 
-# A shell makes background programs ignore Ctrl-C, and their children inherit this.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell makes background programs ignore Ctrl-C, nohup the end of the session, and their children inherit this.
+for number, usual in {
+    signal.SIGINT: signal.default_int_handler, signal.SIGQUIT: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL
+}.items():  # fmt: skip
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 # With it, print() writes each word apart, and the lines of ranks that share a pipe are torn.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
