@@ -10,6 +10,7 @@ import time
 _STATUS = "@waywiser %f %t@ "  # how Ninja begins the line of each file that is done
 _DONE = re.compile(r"@waywiser (\d+) (\d+)@ ")
 _NOISE = ("ninja: Entering directory", "ninja: no work to do")
+_OF_NINJA = "Re-"  # it looks for new files, or runs CMake, again: no file of the build
 _SILENCE = 20.0  # seconds between two lines, if they are not on a terminal
 _TICK = 1.0
 
@@ -27,6 +28,8 @@ class BuildProgress:
     def line(self, text):
         """One line of Ninja: a file that is done, or the output of a compiler, which is written as it is."""
         found = _DONE.match(text)
+        if found and text.startswith(_OF_NINJA, found.end()):
+            return
         if found:
             self._done, self._total = int(found[1]), int(found[2])
             now = self._clock()

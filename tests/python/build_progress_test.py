@@ -54,6 +54,13 @@ def test_a_line_every_twenty_seconds_without_a_terminal() -> None:
     ]
 
 
+def test_what_ninja_does_before_it_builds_is_no_file() -> None:
+    output = Output(terminal=True)
+    progress = output.progress()
+    progress.line("@waywiser 0 2@ Re-checking globbed directories...")
+    assert output.getvalue() == ""
+
+
 def test_a_file_that_takes_long_is_no_silence() -> None:
     output = Output(terminal=False)
     progress = output.progress()
