@@ -79,19 +79,21 @@ WAYWISER_DEVICE Wide rare_divided(Wide value, unsigned ranks) {
 template <typename Gpu, typename T, typename Word>
 WAYWISER_DEVICE Word rare_reduced_as(ReduceOp op, unsigned ranks, const Word* words, unsigned stride) {
   Word result = words[0];
-  WAYWISER_ROLLED
-  for (unsigned at = 0; at + sizeof(T) <= sizeof(Word); at += sizeof(T)) {
-    const auto number = [&](unsigned rank) {
-      T value;
-      __builtin_memcpy(static_cast<void*>(&value), reinterpret_cast<const std::byte*>(words + rank * stride) + at,
-                       sizeof value);
-      return rare_wide(value);
-    };
-    auto sum = number(0);
+  if constexpr (sizeof(T) <= sizeof(Word)) {
     WAYWISER_ROLLED
-    for (unsigned rank = 1; rank < ranks; ++rank) sum = rare_combined<Gpu>(op, sum, number(rank));
-    const T reduced = rare_narrow<T>(op == ReduceOp::avg ? rare_divided(sum, ranks) : sum);
-    __builtin_memcpy(reinterpret_cast<std::byte*>(&result) + at, &reduced, sizeof reduced);
+    for (unsigned at = 0; at + sizeof(T) <= sizeof(Word); at += sizeof(T)) {
+      const auto number = [&](unsigned rank) {
+        T value;
+        __builtin_memcpy(static_cast<void*>(&value), reinterpret_cast<const std::byte*>(words + rank * stride) + at,
+                         sizeof value);
+        return rare_wide(value);
+      };
+      auto sum = number(0);
+      WAYWISER_ROLLED
+      for (unsigned rank = 1; rank < ranks; ++rank) sum = rare_combined<Gpu>(op, sum, number(rank));
+      const T reduced = rare_narrow<T>(op == ReduceOp::avg ? rare_divided(sum, ranks) : sum);
+      __builtin_memcpy(reinterpret_cast<std::byte*>(&result) + at, &reduced, sizeof reduced);
+    }
   }
   return result;
 }
