@@ -33,7 +33,7 @@ add_executable(waywiser_explorer
   $<TARGET_OBJECTS:explored_memory> $<TARGET_OBJECTS:explored_activities>)
 foreach(target explored_memory explored_activities waywiser_explorer)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
-  target_compile_options(${target} PRIVATE -O1 $<IF:$<BOOL:${WAYWISER_SANITIZE}>,-g1,-g0>)  # it computes for long
+  target_compile_options(${target} PRIVATE ${test_options})
   target_link_libraries(${target} PRIVATE waywiser_warnings waywiser_json_headers waywiser_ucx_headers)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WAYWISER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endforeach()
