@@ -184,7 +184,7 @@ def test_gpu_arrays_that_cannot_be_sent_are_refused_in_words(alone: ww.Group, gp
         (OnlyInterface(array, typestr=">f8"), "of a type that cannot be sent"),
         (OnlyInterface(array, version=1), "of version 1: 2 and 3 are understood"),
         (OnlyInterface(array, mask=array), "is masked"),
-        (OnlyInterface(array, data=(address, True)), "none that can be written to"),
+        (OnlyInterface(array, data=(address, True)), "cannot be written to"),
         (OnlyInterface(array, data="here"), "cannot be understood"),
         (stranger, "that the GPUs of this group (virtual_gpu) do not have"),
     ):
