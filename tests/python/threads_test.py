@@ -108,7 +108,7 @@ def work(tag):
 threads = [threading.Thread(target=work, args=(tag,)) for tag in range(3)]
 for one in threads: one.start()
 for one in threads: one.join()
-words = "another thread is in", "waited 2", "which has left the group"
+words = "another thread is in", "waited 2", "left the group"
 assert all(any(each in error for each in words) for error in errors), errors
 """
 
