@@ -98,9 +98,10 @@ TEST(Network, TreesOfAFatTreeShareNoCableWhileThereAreSpines) {
   std::map<LinkId, int> uses;
   for (std::size_t number = 0; number < 18; ++number)
     for (const LinkId link : network->tree_over({{0, 0}, {199, 0}}, number).links) ++uses[link];
-  for (const auto& [link, times] : uses) {
-    if (link >= static_cast<LinkId>(2 * spec.nodes * spec.rails)) EXPECT_EQ(times, 1) << link;
-  }
+  for (const auto& [link, times] : uses)
+    if (link >= static_cast<LinkId>(2 * spec.nodes * spec.rails)) {
+      EXPECT_EQ(times, 1) << link;
+    }
 }
 
 TEST(Network, ATreeAvoidsAFailedLink) {
