@@ -168,10 +168,10 @@ def test_what_no_box_describes_is_refused() -> None:
     attempt(array[0, 0, 0, 0], ww.Indexed(array, [4, 5, 6, 4]))
     """
     lines = [
+        "InputError an array was expected, 'ndarray' cannot be written to",
         "InputError an array was expected, 'ndarray' has 1024 elements: there are not 1 from index 1024 on",
         "InputError an array was expected, 'ndarray' has 4 dimensions whose elements lie apart: there can be 3",
         "InputError an array was expected, 'ndarray' has a stride below zero",
-        "InputError an array was expected, 'ndarray' cannot be written to",
         "InputError an array was expected, 'ndarray' is not contiguous (C order)",
         "InputError neighbor_exchange: the array taken from rank 1 overlaps the array given to rank 1",
         "InputError neighbor_exchange: the array taken from rank 1 overlaps the array taken from rank 1",
