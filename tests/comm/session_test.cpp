@@ -42,5 +42,33 @@ TEST(Session, WhatHasArrivedBeforeAFailureCounts) {
   EXPECT_NE(session->failure().find("made up"), std::string::npos);
 }
 
+// Whoever hears of the failure first in this rank: the life-line, a broken connection, a question while it waits.
+TEST(Session, AWaitThatATimeoutOfAnotherRankEndsSaysHowLongItWas) {
+  const TestRanks ranks(1);
+  JoinOptions options = ranks.options(0);
+  std::shared_ptr<Session> session;
+  bool is_time = false;
+  options.interrupted = [&] {
+    if (is_time) session->abort("waited 2.00 s in recv");
+    return false;
+  };
+  session = std::make_shared<Session>(options);
+  Call call;
+  call.kind = CallKind::wait;
+  const Deadline unusual = Deadline::in(0.6);
+  const auto never_done = [&] {
+    is_time = unusual.passed();
+    return false;
+  };
+  try {
+    session->wait(call, never_done, [] { return std::string("nothing has come"); });
+    FAIL() << "it waited for nothing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_NE(std::string(error.what()).find("; rank 0 itself had waited "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(": nothing has come"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace waywiser

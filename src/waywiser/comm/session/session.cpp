@@ -95,7 +95,13 @@ void Session::set_timeout(Seconds timeout) {
   timeout_ = checked_timeout(timeout, "the timeout");
 }
 
-bool Session::stop_waiting(Watch& watch, const Call& call) {
+void Session::look(Watch& watch) {
+  if (const std::string* why = lifeline_->failure()) throw_failure(*why);
+  if (!stop_waiting(watch)) return;
+  fail(ErrorKind::timeout, waited + format_seconds(timeout_) + " in " + text(watch.call) + ": " + watch.progress());
+}
+
+bool Session::stop_waiting(Watch& watch) {
   if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
   if (const auto why = engine_.broken()) engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
   const Seconds now = now_seconds();
@@ -105,30 +111,27 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
   }
   if (now - watch.started > long_wait) ::sched_yield();
   if (now > watch.tell_at) {
-    if (const auto why = engine_.wrong_length()) fail(ErrorKind::invalid_input, text(call) + ": " + *why);
-    lifeline_->tell_waiting(call);
+    if (const auto why = engine_.wrong_length()) fail(ErrorKind::invalid_input, text(watch.call) + ": " + *why);
+    lifeline_->tell_waiting(watch.call);
     waiting_since_.store(watch.started, std::memory_order_relaxed);
     watch.tell_at = now + unusual_wait;
   }
   if (now > watch.ask_at) {
     watch.ask_at = now + between_questions;
-    if (is_interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(call));
+    if (is_interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(watch.call));
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);
   }
   return now - watch.started > timeout_ + watch.longer;
 }
 
-std::string Session::waited_too_long(const Call& call, const std::string& progress) const {
-  return waited + format_seconds(timeout_) + " in " + text(call) + ": " + progress;
-}
-
-bool Session::is_timeout(const std::string& why) { return why.find(": " + waited) != std::string::npos; }
-
 bool Session::Watch::is_long() const { return started != 0 && now_seconds() - started > unusual_wait; }
 
-std::string Session::own_wait(const Watch& watch, const Call& call, const std::string& progress) const {
-  return "; rank " + std::to_string(rank_) + " itself had waited " + format_seconds(now_seconds() - watch.started) +
-         " in " + text(call) + ": " + progress;
+// Which wait of this rank the timeout of another one has ended. The rank whose deadline passes first often waits for a
+// rank that waits itself; this leads to the rank that all wait for.
+std::string Session::own_wait(const std::string& failure) const {
+  if (watch_ == nullptr || !watch_->is_long() || failure.find(": " + waited) == std::string::npos) return "";
+  return "; rank " + std::to_string(rank_) + " itself had waited " + format_seconds(now_seconds() - watch_->started) +
+         " in " + text(watch_->call) + ": " + watch_->progress();
 }
 
 void look_around(Session& session, const Call& call) {

@@ -28,6 +28,8 @@ class Event;
 // A process forked off a rank is not a rank: everything that it has of the group belongs to its parent and stays
 // untouched.
 class Session : public SessionLock, public std::enable_shared_from_this<Session> {
+  struct Watch;
+
  public:
   explicit Session(const JoinOptions& options);
   Session(const Session&) = delete;
@@ -67,6 +69,7 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
     Session& session_;
     Call call_;  // this and the next are for the call that comes back
     Activity* waits_for_ = nullptr;
+    Watch* watch_ = nullptr;
     ThreadRuns* next_ = nullptr;
     CallLock::Left left_;
     const bool rests_;
@@ -92,13 +95,15 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
   void wait(const Call& call, Done done, Text progress_text, Seconds longer = 0) {
     if (done()) return;
     const PartOfCall part(*this, call);
-    Watch watch{0, 0, 0, longer};
+    const auto read = [](const void* text) -> std::string { return (*static_cast<const Text*>(text))(); };
+    Watch watch{call, &progress_text, read, longer};
+    const Waiting waiting(watch_, watch);
     for (unsigned turn = 1;; ++turn) {
       progress();
       if (turn % turns_between_looks_ == 0) {
         if (lifeline_->failure() != nullptr) progress();  // what a rank has sent before it failed has arrived
         if (done()) return;
-        look(watch, call, progress_text);
+        look(watch);
       }
       if (done()) return;
       if (lock_.is_wanted()) [[unlikely]]
@@ -161,12 +166,17 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
     current_.clear();
     waiting_since_.store(0, std::memory_order_relaxed);
   }
+  // A wait and what it says of itself.
   struct Watch {
+    const Call& call;
+    const void* progress_text;
+    std::string (*read)(const void* progress_text);
+    Seconds longer;
     Seconds started = 0;
     Seconds tell_at = 0;
     Seconds ask_at = 0;
-    Seconds longer = 0;
     bool is_long() const;
+    std::string progress() const { return read(progress_text); }
   };
   // A wait belongs to the call that this rank is in, or is a call of its own.
   class PartOfCall {
@@ -185,34 +195,25 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
     const std::lock_guard<Session> lock_;
     Session* session_;
   };
-  // Held while a call waits for an operation that only it knows.
+  // Held while a call waits in what only it knows.
+  template <typename What>
   class Waiting {
    public:
-    Waiting(Activity*& place, Activity& operation) : place_(place), before_(std::exchange(place, &operation)) {}
+    Waiting(What*& place, What& what) : place_(place), before_(std::exchange(place, &what)) {}
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
     ~Waiting() { place_ = before_; }
 
    private:
-    Activity*& place_;
-    Activity* before_;
+    What*& place_;
+    What* before_;
   };
   // What this rank may do with any memory. usual: everything; ending: it fails and starts nothing new; none: nothing.
   enum class MemoryUse { usual, ending, none };
 
-  template <typename Text>
-  void look(Watch& watch, const Call& call, Text progress_text) {
-    if (const std::string* why = lifeline_->failure())
-      throw_failure(watch.is_long() && is_timeout(*why) ? *why + own_wait(watch, call, progress_text()) : *why);
-    if (stop_waiting(watch, call)) fail(ErrorKind::timeout, waited_too_long(call, progress_text()));
-  }
-  bool stop_waiting(Watch& watch, const Call& call);
-  std::string waited_too_long(const Call& call, const std::string& progress) const;
-  // Whether a failure is one of waited_too_long().
-  static bool is_timeout(const std::string& why);
-  // Which wait of this rank the timeout of another one has ended. The rank whose deadline passes first often waits for
-  // a rank that waits itself; this leads to the rank that all wait for.
-  std::string own_wait(const Watch& watch, const Call& call, const std::string& progress) const;
+  void look(Watch& watch);
+  bool stop_waiting(Watch& watch);
+  std::string own_wait(const std::string& failure) const;
   ProgressThread::Found turn_of_thread() noexcept;
   void wake_thread() noexcept {
     if (progress_thread_) [[unlikely]]
@@ -270,6 +271,7 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
   std::shared_ptr<Session> kept_by_fork_;  // this session
   RankGpus gpus_;                          // the operations below return memory to it
   Activity* waits_for_ = nullptr;          // an operation that a caller owns
+  Watch* watch_ = nullptr;                 // the innermost wait of the call that this rank is in
   // Operations that need turns; those that progress by themselves, some already complete; those that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;

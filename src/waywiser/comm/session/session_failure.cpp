@@ -47,8 +47,9 @@ void Session::throw_closed() {
 
 void Session::throw_failure(const std::string& why) {
   if (forked_) throw Error(ErrorKind::unavailable, why);
+  const std::string text = why + own_wait(why);  // while what it waits for can still be asked
   abandon_all();
-  throw Error(ErrorKind::io, why);
+  throw Error(ErrorKind::io, text);
 }
 
 void Session::give_up(Activity& operation) noexcept {

@@ -39,6 +39,7 @@ Session::ThreadRuns::ThreadRuns(Session& session, bool rests) noexcept : session
   call_ = session.current_.get();
   if (session.call_lock().is_shared()) {
     waits_for_ = std::exchange(session.waits_for_, nullptr);
+    watch_ = std::exchange(session.watch_, nullptr);
     next_ = std::exchange(session.stepped_out_, this);
     session.current_.clear();
   }
@@ -54,6 +55,7 @@ Session::ThreadRuns::~ThreadRuns() {
   while (*place != this) place = &(*place)->next_;
   *place = next_;
   session_.waits_for_ = waits_for_;
+  session_.watch_ = watch_;
 }
 
 void Session::lock_when_free_of(std::uint32_t group) noexcept {
