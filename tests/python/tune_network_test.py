@@ -43,7 +43,7 @@ def two_links() -> Iterator[TwoMachines]:
 def tune(machines: TwoMachines, folder: Path) -> dict[str, Any]:
     """The profile, as `waywiser run` has it measured on two hosts."""
     hosts, ssh = machines.hosts_and_ssh(folder.parent)
-    ranks = [sys.executable, "-c", MAIN, "tune", "--quick", "--budget", "10", "--output", str(folder)]
+    ranks = [sys.executable, "-c", MAIN, "tune", "--quick", "--budget", "25", "--results", str(folder)]
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "run", "-n", "2", "--hosts", str(hosts), "--ssh", str(ssh), "--plain", *ranks],
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True, timeout=200,
@@ -76,7 +76,7 @@ def test_the_road_between_two_machines(machines: TwoMachines, folder: Path) -> N
     to_it = [row for row in plan["rows"] if ["host0", f"{other['fingerprint']}:host0"] in row["pairs"]]
     assert {row["rail"] for row in to_it} == {"", f"{here}/{there}"}
     check_encrypted_roads(profile, to_it, f"{here}/{there}")
-    explain = [*PAIR, "64K", "--output", str(folder), "--json"]
+    explain = [*PAIR, "64K", "--results", str(folder), "--json"]
     answer = machines.start(0, 2, ["-c", MAIN, "explain", *explain]).communicate(timeout=60)
     told = json.loads(answer[0])
     assert "network-tcp" in told["chosen"], answer
@@ -120,7 +120,7 @@ print(theirs.min(), theirs.max())
 def test_rank_1_ends_when_rank_0_is_killed(machines: TwoMachines, folder: Path) -> None:
     code = "import time, waywiser._core as core; held = core.OtherMachine(); print('held', flush=True); time.sleep(100)"
     first = machines.start(0, 2, ["-c", code])
-    second = machines.start(1, 2, ["-c", MAIN, "tune", "--output", str(folder)])
+    second = machines.start(1, 2, ["-c", MAIN, "tune", "--results", str(folder)])
     assert first.stdout is not None and first.stdout.readline() == "held\n"
     first.kill()
     out, err = second.communicate(timeout=30)

@@ -41,28 +41,21 @@ bool is_of_owner(const Path& path, Place owner) {
   return path.source.is_gpu() && path.destination.is_gpu() ? runs_alone_on(path, owner) : !is_two_sided(path);
 }
 
-// The fastest path at `bytes` that `owner` runs alone.
-std::optional<Path> best_of_owner(const Candidates& all, Place owner, double bytes) {
+// The fastest path that `may` serve, at `bytes`; if none was measured there, at the size of the segment next to it.
+template <typename May>
+std::optional<Path> fastest(const std::vector<const Series*>& all, const Segment& segment, double bytes, May may) {
   const Series* best = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < all.costs.size(); ++i) {
-    if (!is_of_owner(all.series[i]->path, owner) || !all.costs[i].known(bytes) || all.costs[i].seconds(bytes) >= least)
-      continue;
-    best = all.series[i];
-    least = all.costs[i].seconds(bytes);
-  }
-  return best == nullptr ? std::nullopt : std::optional(best->path);
-}
-
-// The fastest path at `bytes` for jobs that encrypt.
-std::optional<Path> best_encrypted(const Candidates& all, double bytes) {
-  const Series* best = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const Series* series : all.encrypted) {
+  std::pair least(std::numeric_limits<double>::infinity(), 0.0);  // distance, seconds
+  for (const Series* series : all) {
+    if (!may(series->path)) continue;
     const Cost cost(series->points);
-    if (!cost.known(bytes) || cost.seconds(bytes) >= least) continue;
+    const double at = std::clamp(bytes, static_cast<double>(series->points.front().bytes),
+                                 static_cast<double>(series->points.back().bytes));
+    if (at < static_cast<double>(segment.from) || at > static_cast<double>(segment.to)) continue;
+    const std::pair found(std::abs(std::log2(at + 1) - std::log2(bytes + 1)), cost.seconds(at));
+    if (found >= least) continue;
     best = series;
-    least = cost.seconds(bytes);
+    least = found;
   }
   return best == nullptr ? std::nullopt : std::optional(best->path);
 }
@@ -117,11 +110,14 @@ PlanRow make_row(const PairClass& pair_class, const std::string& rail, Operation
     row.runner_up = all.series[next]->path;
     row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
   }
-  const auto& [source, destination] = row.pairs.front();
-  if (row.processes == 2 && !is_of_owner(row.path, source)) row.one_sided = best_of_owner(all, source, middle);
+  const Place source = row.pairs.front().first, destination = row.pairs.front().second;
+  const auto best_of = [&](Place owner) {
+    return fastest(all.series, segment, middle, [&](const Path& path) { return is_of_owner(path, owner); });
+  };
+  if (row.processes == 2 && !is_of_owner(row.path, source)) row.one_sided = best_of(source);
   if (row.processes == 2 && source.is_gpu() && !is_of_owner(row.path, destination) && destination.is_gpu())
-    row.reading = best_of_owner(all, destination, middle);
-  row.encrypted = best_encrypted(all, middle);
+    row.reading = best_of(destination);
+  row.encrypted = fastest(all.encrypted, segment, middle, [](const Path&) { return true; });
   row.why = reason(all, segment, next, middle);
   if (operation == Operation::loaded) row.why += how_loaded(pair_class, all, *all.series[segment.choice]);
   return row;
