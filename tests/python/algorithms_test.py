@@ -85,7 +85,7 @@ def test_the_verb_writes_the_rules(
     (tmp_path / "profile.json").write_text(json.dumps(made_up.profile(0) | {"fingerprint": fingerprint}))
     monkeypatch.setattr(benchmarks, "openmpi", lambda *arguments: Timed())
     monkeypatch.setattr(collectives, "openmpi_algorithms", lambda root: ALGORITHMS)
-    assert cli.run(["apply", "--collectives", "--for", "openmpi", "--json", "--output", str(tmp_path)]) == 0
+    assert cli.run(["apply", "--collectives", "--for", "openmpi", "--json", "--results", str(tmp_path)]) == 0
     settings = json.loads(capsys.readouterr().out)["settings"]
     file = tmp_path / "settings" / f"{fingerprint}.coll-rules.conf"
     assert str(file) in [one["value"] for one in settings] and "# ranks" in file.read_text()

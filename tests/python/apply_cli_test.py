@@ -26,11 +26,11 @@ MACHINES = Path(waywiser.__file__).with_name("machines")
 def test_apply_to_this_machine(run: Run, tmp_path: Path) -> None:
     value = made_up.profile(0) | {"fingerprint": _core.discover().fingerprint}
     (tmp_path / "profile.json").write_text(json.dumps(value))
-    status, out, err = run("apply", "--output", str(tmp_path), "--json", "--for", "ucx,openmpi")
+    status, out, err = run("apply", "--results", str(tmp_path), "--json", "--for", "ucx,openmpi")
     assert status == 0 and "settings kept in" in err
     settings = json.loads(out)
     assert set(settings["versions"]) == {"ucx", "openmpi"}
-    status, out, _ = run("env", "--output", str(tmp_path))
+    status, out, _ = run("env", "--results", str(tmp_path))
     assert status == 0 and f"fingerprint {value['fingerprint']}" in out
     for one in settings["settings"]:
         assert f"export {one['name']}=" in out
@@ -45,7 +45,7 @@ def test_apply_for_one_library_keeps_what_is_known_about_the_others(run: Run, tm
     versions = {"nccl": "2.28.3", "ucx": "old"}
     files = {"nccl": "/libnccl.so"}
     keep(tmp_path, Settings(fingerprint, "x", "", versions, (old, other), (left,), libraries=files))
-    status, out, _ = run("apply", "--output", str(tmp_path), "--json", "--for", "ucx")
+    status, out, _ = run("apply", "--results", str(tmp_path), "--json", "--for", "ucx")
     assert status == 0 and set(json.loads(out)["versions"]) == {"ucx"}
     found = kept(tmp_path, fingerprint)
     assert found and other in found.settings and left in found.left_out and old not in found.settings
@@ -55,7 +55,7 @@ def test_apply_for_one_library_keeps_what_is_known_about_the_others(run: Run, tm
 
 
 def test_predictions_for_one_library_stay_beside_predictions(run: Run, tmp_path: Path) -> None:
-    words = ("--from", str(MACHINES / "hse-c.json"), "--output", str(tmp_path), "--write", "--for")
+    words = ("--from", str(MACHINES / "hse-c.json"), "--results", str(tmp_path), "--write", "--for")
     assert run("apply", *words, "ucx")[0] == 0
     (before,) = all_kept(tmp_path)
     assert run("apply", *words, "nccl")[0] == 0
@@ -71,13 +71,13 @@ def test_predictions_for_one_library_stay_beside_predictions(run: Run, tmp_path:
 
 def test_a_profile_of_another_machine_is_refused(run: Run, tmp_path: Path) -> None:
     made_up.write(tmp_path, 0)
-    status, out, err = run("apply", "--output", str(tmp_path))
+    status, out, err = run("apply", "--results", str(tmp_path))
     assert (status, out) == (2, "") and "not of this machine" in err
-    assert run("apply", "--output", str(tmp_path / "empty"))[0] == 2
+    assert run("apply", "--results", str(tmp_path / "empty"))[0] == 2
 
 
 def test_other_machines_are_shown_and_nothing_is_kept(run: Run, tmp_path: Path) -> None:
-    status, out, _ = run("apply", "--from", str(MACHINES / "hse-c.json"), "--output", str(tmp_path))
+    status, out, _ = run("apply", "--from", str(MACHINES / "hse-c.json"), "--results", str(tmp_path))
     assert status == 0 and "NOT A MEASUREMENT" in out and "UCX_CUDA_IPC_BW=47700MBs" in out
     assert "UCX_MAX_RNDV_RAILS=2" in out.partition("left out")[2]
     assert list(tmp_path.iterdir()) == []
@@ -104,10 +104,10 @@ def test_apply_simulates_only_what_settings_are_chosen_by(run: Run, monkeypatch:
 
 def test_an_unknown_machine_gets_a_comment(run: Run, tmp_path: Path) -> None:
     keep(tmp_path, Settings("abcd1234", "other", settings=(Setting("ucx", "UCX_TLS", "all", "", "", "x"),)))
-    status, out, _ = run("env", "--output", str(tmp_path))
+    status, out, _ = run("env", "--results", str(tmp_path))
     assert status == 0 and out.startswith("# waywiser: nothing is known about this machine")
     assert "other abcd1234" in out and "export" not in out
-    status, out, _ = run("env", "--output", str(tmp_path), "--fingerprint", "abcd1234", "--format", "lmod")
+    status, out, _ = run("env", "--results", str(tmp_path), "--fingerprint", "abcd1234", "--format", "lmod")
     assert 'setenv("UCX_TLS", "all")' in out
 
 

@@ -109,7 +109,7 @@ def test_broken_profile(
     made_up.write(tmp_path, gpus=0)
     BROKEN[name][0](tmp_path / "profile.json")
     before = _bytes(tmp_path)
-    where = {"calibrate": [], "report": ["--results"]}.get(verb[0], ["--output"])
+    where = [] if verb == ["calibrate"] else ["--results"]
     assert run([*verb, *where, str(tmp_path)]) == 2
     assert BROKEN[name][1] in _one_line(capsys)
     assert _bytes(tmp_path) == before
@@ -127,7 +127,7 @@ def test_measuring_refuses_a_broken_profile(core: FakeCore, tmp_path: Path, caps
     made_up.write(tmp_path, gpus=0)
     (tmp_path / "profile.json").write_text("{")
     before = _bytes(tmp_path)
-    assert run(["measure", "--output", str(tmp_path)]) == 2
+    assert run(["measure", "--results", str(tmp_path)]) == 2
     assert "--fresh" in _one_line(capsys)
     assert _bytes(tmp_path) == before
     assert not core.calls
@@ -141,7 +141,7 @@ def test_output_that_cannot_be_written(
     (tmp_path / "file").write_text("mine")
     source = {"plan": ["--profile", f"{tmp_path}/from/profile.json"], "report": ["--results", f"{tmp_path}/from"]}
     for target in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/1/nowhere")):
-        assert run([verb, "--output", str(target), *source.get(verb, [])]) == 2
+        assert run([verb, "--results", str(target), *source.get(verb, [])]) == 2
         assert str(target) in _one_line(capsys)
     assert (tmp_path / "file").read_text() == "mine"
     assert not core.calls
@@ -157,7 +157,7 @@ def test_full_disk_leaves_old_files(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    for verb in (["measure", "--fresh", "-o"], ["tune", "-o"], ["plan", "-o"], ["report", "--results"]):
+    for verb in (["measure", "--fresh", "-r"], ["tune", "-r"], ["plan", "-r"], ["report", "--results"]):
         assert run([*verb, str(tmp_path)]) == 2
         assert "No space left" in _one_line(capsys)
     assert _bytes(tmp_path) == before

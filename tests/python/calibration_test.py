@@ -77,7 +77,7 @@ def test_recorded_machine_is_predicted(tmp_path: Path) -> None:
     tested = file["errors"]["costs and curves, on the other sizes"]
     assert tested["median"] < 0.1 and tested["p90"] < 0.25 and tested["points"] > 3000
     folder = tmp_path / "r"
-    arguments = ["--machine", MACHINE, "--output", str(folder), "--operations", "latency", "--quick"]
+    arguments = ["--machine", MACHINE, "--results", str(folder), "--operations", "latency", "--quick"]
     assert run(["measure", *arguments]) == 0
     simulated = json.loads((folder / "profile.json").read_text())
     assert simulated["simulated"] is True
@@ -106,6 +106,6 @@ def test_bad_costs(tmp_path: Path, text: str, words: str) -> None:
 
 def test_calibrate_wants_measurements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(tmp_path / "r")
-    assert run(["measure", "--machine", "remote-t4", "--output", folder, "--operations", "latency", "--quick"]) == 0
+    assert run(["measure", "--machine", "remote-t4", "--results", folder, "--operations", "latency", "--quick"]) == 0
     assert run(["calibrate", folder]) == 2
     assert "it cannot be used for calibration" in capsys.readouterr().err

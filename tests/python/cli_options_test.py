@@ -31,7 +31,7 @@ EMPTY = {
     "verify": ["verify", "--with", "ucx"],
 }
 MAIN = [sys.executable, "-c", "from waywiser.cli import main; main()"]
-NAMES = ("--results", "-r", "--output", "-o")
+NAMES = ("--results", "-r")
 
 
 def commands() -> dict[str, Any]:
@@ -47,7 +47,7 @@ def options(command: Any) -> set[str]:
 
 @pytest.mark.parametrize("verb", EMPTY)
 def test_one_name_for_the_folder_of_results(verb: str, run: Run, tmp_path: Path) -> None:
-    for name in NAMES if verb != "report" else NAMES[:2]:
+    for name in NAMES:
         code, _, err = run(*EMPTY[verb], name, str(tmp_path / "named"))
         assert code == 2 and str(tmp_path / "named") in err, (name, err)
 
@@ -58,7 +58,7 @@ def test_every_verb_has_the_same_names() -> None:
         if verb in ("demo", "topology", "status", "serve", "remote", "compare", "simulate", "calibrate"):
             assert folder is None, verb
         else:
-            assert set(folder.opts) == set(NAMES if verb != "report" else NAMES[:2]), verb
+            assert set(folder.opts) == set(NAMES), verb
             assert folder.envvar == "WAYWISER_RESULTS", verb
 
 

@@ -98,7 +98,7 @@ def test_explain_shows_what_prepared_exchanges_were_timed_by(
     file = write(tmp_path) / "profile.json"
     timed = ways.measured(ways.Ranks(2, "gpu", "cuda", ("prepared_exchange",)), tmp_path, 60.0, lambda *told: None)
     file.write_text(json.dumps(json.loads(file.read_text()) | {"unavailable": [], "collectives": timed}))
-    assert run(["explain", "prepared_exchange", "gpu", "64K", "--output", str(file.parent)]) == 0
+    assert run(["explain", "prepared_exchange", "gpu", "64K", "--results", str(file.parent)]) == 0
     told = capsys.readouterr().out
     assert "* LL " in told
     assert "direct (piece=64K)" in told
@@ -110,7 +110,7 @@ def test_explain_shows_what_messages_of_kernels_were_timed_by(
     file = write(tmp_path) / "profile.json"
     timed = ways.measured(ways.Ranks(2, "gpu", "cuda", ("put_message",)), tmp_path, 60.0, lambda *told: None)
     file.write_text(json.dumps(json.loads(file.read_text()) | {"unavailable": [], "collectives": timed}))
-    assert run(["explain", "put_message", "gpu", "4K", "--output", str(file.parent)]) == 0
+    assert run(["explain", "put_message", "gpu", "4K", "--results", str(file.parent)]) == 0
     told = capsys.readouterr().out
     assert "* LL " in told and "stores" in told and "bulk" in told
 
@@ -165,8 +165,8 @@ def test_what_is_known_is_not_timed_again(team: MadeUpTeam, tmp_path: Path, caps
     assert len(team.asked) == asked
     profile: dict[str, Any] = json.loads((results.folder / "profile.json").read_text())
     assert {one["memory"] for one in profile["collectives"]} == {"host"}
-    assert run(["explain", "all_reduce", "host", "1K", "--output", str(results.folder)]) == 0
+    assert run(["explain", "all_reduce", "host", "1K", "--results", str(results.folder)]) == 0
     told = capsys.readouterr().out
     assert "2 ranks" in told
     assert "* " in told
-    assert run(["explain", "all_reduce", "gpu", "1K", "--output", str(results.folder)]) == 2
+    assert run(["explain", "all_reduce", "gpu", "1K", "--results", str(results.folder)]) == 2

@@ -49,9 +49,9 @@ def works(run: Run, *words: str) -> str:
 @pytest.mark.parametrize(("name", "nodes"), EVERY)
 def test_what_follows_a_tuning(name: str, nodes: int, run: Run, tmp_path: Path) -> None:
     results = str(tmp_path / "results")
-    shown = works(run, "tune", "--quick", "--machine", name, "--nodes", str(nodes), "--output", results)
+    shown = works(run, "tune", "--quick", "--machine", name, "--nodes", str(nodes), "--results", results)
     assert "not known for " in shown or name == ALONE
-    works(run, "plan", "--output", results)
+    works(run, "plan", "--results", results)
     works(run, "report", "--no-pictures", "--results", results)
     if nodes == 2:
         works(run, "apply", "--machine", name, "--results", results)
@@ -60,9 +60,9 @@ def test_what_follows_a_tuning(name: str, nodes: int, run: Run, tmp_path: Path) 
     pairs = [("host0", "gpu0"), ("gpu0", "host0"), ("gpu0", gpus[-1])]
     for operation in OPERATIONS:
         for pair in pairs:
-            works(run, "explain", *pair, "64K", "--operation", operation, "--output", results)
+            works(run, "explain", *pair, "64K", "--operation", operation, "--results", results)
         if nodes == 2 and operation != "loaded":
-            works(run, "explain", "gpu0", f"{name}:gpu0", "64K", "--operation", operation, "--output", results)
+            works(run, "explain", "gpu0", f"{name}:gpu0", "64K", "--operation", operation, "--results", results)
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) for one in ("dgx-a100", "dgx-2", SMALL)])

@@ -103,8 +103,8 @@ def test_the_next_commands_are_about_these_results(tmp_path: Path) -> None:
     line = found_line(_results(tmp_path, _row(SMALL), _row(LARGE)))
     assert "\n" not in line
     commands = line.partition("; next: ")[2].split(", waywiser ")
-    assert commands[0] == f"waywiser explain gpu0 host0 256B --output {tmp_path} (why)"
-    assert commands[1] == f"apply --output {tmp_path} (settings)"
+    assert commands[0] == f"waywiser explain gpu0 host0 256B --results {tmp_path} (why)"
+    assert commands[1] == f"apply --results {tmp_path} (settings)"
 
 
 @pytest.mark.parametrize(

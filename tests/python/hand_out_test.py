@@ -108,7 +108,7 @@ def test_verdicts_outlive_another_apply() -> None:
 
 def test_env(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keep(tmp_path, replace(ALL, label=LABEL, settings=(PREDICTED,)))
-    command = ["env", "--output", str(tmp_path), "--fingerprint", "abcd1234"]
+    command = ["env", "--results", str(tmp_path), "--fingerprint", "abcd1234"]
     assert cli.run(command) == 0
     out = capsys.readouterr().out
     assert "export " not in out and f"# {LABEL}" in out
@@ -120,7 +120,7 @@ def test_env(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def run_ranks(results: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     show = "import os; os.write(1, (str(os.environ.get('UCX_CMA_BW')) + '\\n').encode())"
-    words = ["run", *options, "--output", str(results), sys.executable, "-c", show]
+    words = ["run", *options, "--results", str(results), sys.executable, "-c", show]
     drop = ("OMPI_", "SLURM_", "PMI", "WAYWISER_RANK", "WAYWISER_LOCAL", "UCX_")
     kept_variables = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
     return subprocess.run(
@@ -162,7 +162,7 @@ def test_an_unknown_kind_among_known_ones_is_said_once_a_node(tmp_path: Path) ->
 
 
 def test_apply_keeps_a_simulation_only_if_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["apply", "--for", "ucx", "--output", str(tmp_path), "--machine"]
+    command = ["apply", "--for", "ucx", "--results", str(tmp_path), "--machine"]
     assert cli.run([*command, "remote-t4", "--write"]) == 0
     fingerprint = next((tmp_path / "settings").glob("*.json")).stem
     settings = kept(tmp_path, fingerprint)

@@ -105,7 +105,7 @@ def test_apply_says_what_it_looked_at(
     jobs, tool = two
     value = made_up.profile(0) | {"fingerprint": _core.discover().fingerprint}
     (tmp_path / "profile.json").write_text(json.dumps(value))
-    command = ["apply", "--output", str(tmp_path), "--for", "openmpi", "--json"]
+    command = ["apply", "--results", str(tmp_path), "--for", "openmpi", "--json"]
     assert cli.run(command) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["versions"]["openmpi"].startswith(f"4.1.4 ({jobs}, ")
@@ -122,7 +122,7 @@ def test_a_verdict_is_about_one_library(
     fingerprint = _core.discover().fingerprint
     settings = Settings(fingerprint, "node", settings=(PML,), libraries={"openmpi": find_mpi(None).libmpi})
     keep(tmp_path, settings)
-    command = ["verify", "--with", "openmpi", "--output", str(tmp_path), "--mpirun"]
+    command = ["verify", "--with", "openmpi", "--results", str(tmp_path), "--mpirun"]
     assert cli.run([*command, str(tool)]) == 2
     said = capsys.readouterr().err
     assert "were checked with" in said and "run 'waywiser apply' with the same --mpirun first" in said
@@ -154,7 +154,7 @@ def test_env_hands_out_what_is_proved_and_marks_the_rest(tmp_path: Path, capsys:
     versions = {"ucx": "1.13.1 (/lib/libucp.so.0, of /usr/bin/mpirun)", "openmpi": "4.1.4 (/usr/bin/mpirun)"}
     settings = Settings("abcd1234", "node", "", versions, (won, rails, PML), (lost,))
     keep(tmp_path, settings)
-    command = ["env", "--output", str(tmp_path), "--fingerprint", "abcd1234"]
+    command = ["env", "--results", str(tmp_path), "--fingerprint", "abcd1234"]
     assert cli.run(command) == 0
     out = capsys.readouterr().out
     assert "1 of 2 settings are not proved; --proved leaves them out" in out

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 NAME, SMALL = "hse-a", "remote-t4"
 SIMULATE = ["simulate", "latency", "--sizes", "8"]
 VERBS = {
-    "tune": ["tune", "--quick", "--output", SMALL],
-    "measure": ["measure", "--quick", "--operations", "latency", "--output", SMALL],
+    "tune": ["tune", "--quick", "--results", SMALL],
+    "measure": ["measure", "--quick", "--operations", "latency", "--results", SMALL],
     "plan": ["plan"],
     "explain": ["explain", "host0", "gpu0", "1M"],
     "explain --binding": ["explain", "--binding"],

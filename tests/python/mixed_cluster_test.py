@@ -125,10 +125,10 @@ def test_each_rank_gets_what_is_known_about_its_kind(nodes: Nodes, cpus: tuple[i
         keep(results, Settings(prints[name], name, label, settings=(setting(value, not label),)))
     for name in values:
         exported = f"export UCX_POSIX_BW={values[name]}"
-        assert (exported in asked(nodes[name], "env", "--output", str(results)).splitlines()) == (name != "no-gpu")
+        assert (exported in asked(nodes[name], "env", "--results", str(results)).splitlines()) == (name != "no-gpu")
 
     slots = {"one-gpu": 1, "far-gpu": 1, "no-gpu": 2, "new-kind": 1}
-    shown, said = mpirun(nodes, slots, "--accept-simulated", "--output", str(results))
+    shown, said = mpirun(nodes, slots, "--accept-simulated", "--results", str(results))
     order, first, second = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, [cpus[0]], [cpus[1]]
     assert shown == [
         order | {"host": "far-gpu", "cpus": second, "UCX_POSIX_BW": "2000MBs", "UCX_NET_DEVICES": "mlx5_1:1"},

@@ -160,7 +160,7 @@ def test_metrics_are_served(tmp_path: Path) -> None:
 
 
 def test_once_on_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    arguments = ["monitor", "--once", "--seconds", "0.1", "--output", str(tmp_path)]
+    arguments = ["monitor", "--once", "--seconds", "0.1", "--results", str(tmp_path)]
     assert cli.run(arguments) == 0
     assert "received in all" in capsys.readouterr().out
     assert cli.run([*arguments, "--text", "--job", "j\x1b[0m"]) == 0
@@ -171,7 +171,7 @@ def test_once_on_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     server = serve(watcher(tmp_path).view, ABOUT, "127.0.0.1", 0)
     try:
-        assert cli.run(["monitor", "--port", str(server.server_port), "--output", str(tmp_path)]) == 2
+        assert cli.run(["monitor", "--port", str(server.server_port), "--results", str(tmp_path)]) == 2
     finally:
         server.shutdown()
     assert "cannot serve" in capsys.readouterr().err

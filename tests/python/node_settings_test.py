@@ -352,7 +352,7 @@ def results(folder: Path, machine: str) -> Path:
 
 def test_env_of_a_machine_that_is_not_here_is_labelled(run: Run, tmp_path: Path) -> None:
     folder = results(tmp_path, "hse-a")
-    status, out, _ = run("env", "--machine", "hse-a", "--output", str(folder), "--for", "nccl,latency")
+    status, out, _ = run("env", "--machine", "hse-a", "--results", str(folder), "--for", "nccl,latency")
     assert status == 0 and "# Simulated: not a measurement" in out
     assert "export NCCL_NET_GDR_LEVEL=PHB" in out and "UCX_" not in out
     assert [file.name for file in tmp_path.iterdir()] == ["profile.json"]
@@ -360,7 +360,7 @@ def test_env_of_a_machine_that_is_not_here_is_labelled(run: Run, tmp_path: Path)
 
 def test_apply_shows_one_setting_and_the_one_by_size(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    status, out, _ = run("apply", "--machine", "hse-a", "--output", str(results(tmp_path, "hse-a")))
+    status, out, _ = run("apply", "--machine", "hse-a", "--results", str(results(tmp_path, "hse-a")))
     assert status == 0 and "SIMULATED: NOT A MEASUREMENT" in out
     lines = {row.purpose: row for row in rows_of(profile_of("hse-a"))}
     for row in lines.values():
@@ -373,11 +373,11 @@ def test_explain_over_one_rail(run: Run, tmp_path: Path) -> None:
     folder = str(results(tmp_path, "hse-c"))
     for destination in ("hse-c:gpu0", "other:gpu0"):
         near, far = (
-            json.loads(run("explain", "gpu0", destination, "1M", "--rail", rail, "--output", folder, "--json")[1])
+            json.loads(run("explain", "gpu0", destination, "1M", "--rail", rail, "--results", folder, "--json")[1])
             for rail in ("mlx5_0:1", "mlx5_1:1")
         )
         assert near["candidates"][0]["predicted"] < far["candidates"][0]["predicted"]
-    status, out, err = run("explain", "gpu0", "hse-x:gpu0", "1M", "--output", folder)
+    status, out, err = run("explain", "gpu0", "hse-x:gpu0", "1M", "--results", folder)
     assert (status, out) == (2, "") and "there are paths to hse-c:gpu0" in err and err.count("\n") == 1
 
 
@@ -395,7 +395,7 @@ def test_explain_over_one_rail(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments(run: Run, tmp_path: Path, arguments: list[str], says: str) -> None:
-    status, out, err = run(*arguments, "--output", str(tmp_path / "none"))
+    status, out, err = run(*arguments, "--results", str(tmp_path / "none"))
     assert (status, out) == (2, "") and says in err and err.count("\n") == 1, err
 
 

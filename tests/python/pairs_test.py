@@ -51,7 +51,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_place_avoids_the_slow_link_and_names_it(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["place", "--from", str(results / "topology.json"), "--output", str(results), "--gpus"]
+    command = ["place", "--from", str(results / "topology.json"), "--results", str(results), "--gpus"]
     assert cli.run([*command, "2"]) == 0
     out = capsys.readouterr().out
     assert "CUDA_VISIBLE_DEVICES=0,2" in out
@@ -68,7 +68,7 @@ def test_place_avoids_the_slow_link_and_names_it(results: Path, capsys: pytest.C
 
 def test_measurements_of_another_machine_do_not_count(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (results / "profile.json").write_text(json.dumps(surveyed() | {"fingerprint": "another"}))
-    assert cli.run(["place", "--from", str(results / "topology.json"), "--output", str(results), "--gpus", "2"]) == 0
+    assert cli.run(["place", "--from", str(results / "topology.json"), "--results", str(results), "--gpus", "2"]) == 0
     assert "CUDA_VISIBLE_DEVICES=0,1" in capsys.readouterr().out
 
 
@@ -121,5 +121,5 @@ def test_pairs_that_were_not_reached_stand_for_the_others() -> None:
 
 def test_the_end_of_tune_names_it(results: Path) -> None:
     first, odd, command, *_ = str(to_do(Results(results))).splitlines()
-    assert (first, command) == ("what to do:", f"    waywiser place --gpus 2 --output {results}")
+    assert (first, command) == ("what to do:", f"    waywiser place --gpus 2 --results {results}")
     assert odd.startswith("- slow or broken: gpu1 to gpu0 is odd: ")

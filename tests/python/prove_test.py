@@ -347,12 +347,12 @@ def test_verify_keeps_what_won(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fingerprint = _core.discover().fingerprint
-    assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 2
+    assert cli.run(["verify", "--with", "openmpi", "--results", str(tmp_path)]) == 2
     assert "waywiser apply" in capsys.readouterr().err
     keep(tmp_path, Settings(fingerprint, "node", settings=(FAST, SAME)))
     monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment, hosts: Made())
     monkeypatch.setattr(job_libraries, "find_job_libraries", lambda mpirun: JOBS)
-    assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 0
+    assert cli.run(["verify", "--with", "openmpi", "--results", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "kept     fast" in out and "dropped  same" in out and AGAIN in out
     found = kept(tmp_path, fingerprint)
@@ -371,7 +371,7 @@ def test_what_is_set_now_against_what_run_would_set(
     monkeypatch.setattr(job_libraries, "find_job_libraries", lambda mpirun: JOBS)
     monkeypatch.setenv("OMPI_MCA_slow", "1")
     monkeypatch.setenv("UCX_TLS", "tcp")
-    arguments = ["verify", "--with", "openmpi", "--baseline", "environment", "--output", str(tmp_path)]
+    arguments = ["verify", "--with", "openmpi", "--baseline", "environment", "--results", str(tmp_path)]
     assert cli.run(arguments) == 0
     out, said = capsys.readouterr()
     assert "OMPI_MCA_slow=1" in said and "waywiser run" in out

@@ -143,7 +143,7 @@ os.write(1, (' '.join(map(str, told)) + '\\n').encode())"""
 def test_run_repairs_the_environment_and_binds(tmp_path: Path) -> None:
     settings = replace(SETTINGS, fingerprint=_core.discover().fingerprint)
     keep(tmp_path, settings)
-    arguments = ["-n", "2", "--output", str(tmp_path), sys.executable, "-c", SHOW]
+    arguments = ["-n", "2", "--results", str(tmp_path), sys.executable, "-c", SHOW]
     done = run_cli(*arguments, UCX_TLS="tcp")
     cpus = max(1, len(os.sched_getaffinity(0)) // 2)
     assert done.returncode == 0, done.stderr
@@ -165,7 +165,7 @@ def test_run_follows_the_plan_of_this_machine(tmp_path: Path, changes: dict[str,
     file.write_text(json.dumps(plan))
     said = "os.environ.get('WAYWISER_PLAN', 'None')"
     show = f"import os, sys, waywiser; waywiser.join(); sys.stdout.write({said} + '\\n')"
-    done = run_cli("-n", "2", "--output", str(tmp_path), sys.executable, "-c", show)
+    done = run_cli("-n", "2", "--results", str(tmp_path), sys.executable, "-c", show)
     assert (done.returncode, done.stdout.split()) == (0, [str(file) if follows else "None"] * 2), done.stderr
     if follows:
         done = run_cli("-n", "2", sys.executable, "-c", show, WAYWISER_PLAN=str(tmp_path / "none.json"))
@@ -176,20 +176,20 @@ def test_run_inside_a_job_is_for_its_own_rank(tmp_path: Path) -> None:
     told = {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8"}
     told |= {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
     show = "import os; print(os.environ.get('WAYWISER_RANK'), os.environ['OMPI_COMM_WORLD_RANK'])"
-    done = run_cli("--output", str(tmp_path), sys.executable, "-c", show, **told)
+    done = run_cli("--results", str(tmp_path), sys.executable, "-c", show, **told)
     assert (done.returncode, done.stdout) == (0, "None 5\n"), done.stderr
     assert done.stderr == ""
-    shown = run_cli("--dry-run", "--output", str(tmp_path), "x", **told)
+    shown = run_cli("--dry-run", "--results", str(tmp_path), "x", **told)
     assert "binding only" in shown.stdout and shown.stdout.splitlines()[2].split()[0] == "1"
 
 
 def test_run_watches_and_refuses(tmp_path: Path) -> None:
-    done = run_cli("--watch", "--output", str(tmp_path), sys.executable, "-c", "raise SystemExit(7)")
+    done = run_cli("--watch", "--results", str(tmp_path), sys.executable, "-c", "raise SystemExit(7)")
     assert done.returncode == 7 and "watched for" in done.stderr
     assert json.loads((tmp_path / "watch.json").read_text())["schema"] == "waywiser.watch"
-    refused = run_cli("--require", "imex", "--output", str(tmp_path), sys.executable, "-c", "print('started')")
+    refused = run_cli("--require", "imex", "--results", str(tmp_path), sys.executable, "-c", "print('started')")
     assert (refused.returncode, refused.stdout) == (2, "") and "imex is unavailable" in refused.stderr
-    missing_program = run_cli("--output", str(tmp_path), "no-such-program")
+    missing_program = run_cli("--results", str(tmp_path), "no-such-program")
     assert missing_program.returncode == 2 and "no-such-program" in missing_program.stderr
 
 

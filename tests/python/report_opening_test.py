@@ -88,7 +88,7 @@ def test_nothing_to_repair_is_said_with_the_next_command(tmp_path: Path) -> None
     found = actions(results, None)
     [(text, command)] = _of(found, REPAIR)
     assert text.startswith("Nothing in these measurements") and command == "waywiser doctor"
-    assert _of(found, SET)[0][1] == f"waywiser apply --output {tmp_path}"
+    assert _of(found, SET)[0][1] == f"waywiser apply --results {tmp_path}"
     assert any("arrived intact" in text for text, _ in _of(found, PROVED))
 
 

@@ -107,18 +107,18 @@ def test_measure_plan_explain_and_report_of_a_machine_that_is_not_here(
 ) -> None:
     folder = tmp_path / "r"
     machine = ROOT / "python" / "waywiser" / "machines" / "remote-a10.json"
-    arguments = ["--machine", str(machine), "--output", str(folder), "--operations", "latency"]
+    arguments = ["--machine", str(machine), "--results", str(folder), "--operations", "latency"]
     assert run(["measure", *arguments, "--quick"]) == 0
     profile = json.loads((folder / "profile.json").read_text())
     assert (profile["simulated"], profile["backend"]) == (True, "simulator")
-    assert run(["plan", "--output", str(folder)]) == 0
+    assert run(["plan", "--results", str(folder)]) == 0
     assert json.loads((folder / "plan.json").read_text())["simulated"] is True
-    assert run(["explain", "host0", "gpu0", "64K", "--output", str(folder)]) == 0
+    assert run(["explain", "host0", "gpu0", "64K", "--results", str(folder)]) == 0
     assert run(["report", "--results", str(folder), "--no-pictures"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("SIMULATED: NOT A MEASUREMENT") == 3
     assert "simulated" in (folder / "report.html").read_text().lower()
-    assert run(["measure", "--output", str(folder), "--quick"]) == 2
+    assert run(["measure", "--results", str(folder), "--quick"]) == 2
     assert "holds Simulated: not a measurement" in capsys.readouterr().err
 
 
@@ -154,7 +154,7 @@ def test_a_collective_of_a_simulated_machine_is_refused_before_the_work(capsys: 
 def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):
-        arguments = ["--machine", "remote-t4", "--operations", "streaming", "--output", str(tmp_path / name)]
+        arguments = ["--machine", "remote-t4", "--operations", "streaming", "--results", str(tmp_path / name)]
         assert run(["measure", *arguments, "--quick"]) == 0
         texts.append((tmp_path / name / "profile.json").read_text())
     assert texts[0] == texts[1]

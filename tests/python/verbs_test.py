@@ -62,7 +62,7 @@ def no_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_tune_prints_one_object(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["tune", "--json", "--output", str(tmp_path / "new" / "out")]) == 0
+    assert run(["tune", "--json", "--results", str(tmp_path / "new" / "out")]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert list(answer) == KEYS
     assert answer["paths_measured"] == 8
@@ -75,7 +75,7 @@ def test_tune_prints_one_object(core: FakeCore, tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.usefixtures("no_pictures", "no_collectives")
 def test_tune_passes_its_budget_on(core: FakeCore, tmp_path: Path) -> None:
-    assert run(["tune", "--quick", "--budget", "50", "--output", str(tmp_path)]) == 0
+    assert run(["tune", "--quick", "--budget", "50", "--results", str(tmp_path)]) == 0
     options = dict(core.calls)
     assert options["measure"][0]["budget_seconds"] == pytest.approx(32.5)
     assert options["measure"][0]["quick"] is True
@@ -91,7 +91,7 @@ def test_summary_has_at_most_40_lines(
     gpu_core.profile["unavailable"] += reasons
     for width in ("80", "120"):
         monkeypatch.setenv("COLUMNS", width)
-        assert run(["tune", "--output", str(tmp_path)]) == 0
+        assert run(["tune", "--results", str(tmp_path)]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 40
         assert all(len(line) <= int(width) for line in lines if not line.startswith("report:"))
@@ -102,7 +102,7 @@ def test_summary_has_at_most_40_lines(
 
 @pytest.mark.usefixtures("no_pictures", "no_collectives")
 def test_without_gpu_it_says_how_to_see_one(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["tune", "--output", str(tmp_path)]) == 0
+    assert run(["tune", "--results", str(tmp_path)]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if "no GPU here" in line and "waywiser demo" in line]
 
 
@@ -110,14 +110,14 @@ def test_without_gpu_it_says_how_to_see_one(core: FakeCore, tmp_path: Path, caps
 def test_other_machine_with_a_back_end_of_this_one_is_refused(
     verb: str, core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([verb, "--machine", "dgx-1v", "--backend", "cuda", "--output", str(tmp_path / "out")]) == 2
+    assert run([verb, "--machine", "dgx-1v", "--backend", "cuda", "--results", str(tmp_path / "out")]) == 2
     assert "it cannot measure --machine dgx-1v" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_measure_goes_on_from_what_is_there(core: FakeCore, tmp_path: Path) -> None:
     for flags in ([], [], ["--fresh"]):
-        assert run(["measure", "--output", str(tmp_path), *flags]) == 0
+        assert run(["measure", "--results", str(tmp_path), *flags]) == 0
     previous = [call[1][1] for call in core.calls]
     assert previous[0] is None
     assert json.loads(previous[1]) == core.profile
@@ -130,12 +130,12 @@ def test_interrupted_measuring_keeps_the_profile(
     core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, number: signal.Signals
 ) -> None:
     core.interrupt_at, core.interrupt_by = 2, number
-    assert run([verb, "--output", str(tmp_path)]) == 128 + number
+    assert run([verb, "--results", str(tmp_path)]) == 128 + number
     assert "interrupted" in capsys.readouterr().err.splitlines()[-1]
     kept = json.loads((tmp_path / "profile.json").read_text())
     assert kept["series"] == core.profile["series"][:8]
     core.interrupt_at = None
-    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--results", str(tmp_path)]) == 0
     assert json.loads(core.calls[-1][1][1])["series"] == kept["series"]
 
 
@@ -148,24 +148,24 @@ def test_one_process_at_a_time_measures_into_a_folder(
         assert other.stdin is not None and other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         for verb in ("measure", "tune"):
-            assert run([verb, "--output", str(tmp_path)]) == 2
+            assert run([verb, "--results", str(tmp_path)]) == 2
             said = capsys.readouterr().err
             assert (
                 f"process {other.pid} on {socket.gethostname()} is measuring into it" in said and said.count("\n") == 1
             )
         other.kill()
-    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--results", str(tmp_path)]) == 0
     assert not (tmp_path / ".measuring").exists()
 
 
 def test_a_failure_keeps_what_was_saved_before(core: FakeCore, tmp_path: Path) -> None:
     core.fail_at = 3
-    assert run(["measure", "--output", str(tmp_path)]) == 1
+    assert run(["measure", "--results", str(tmp_path)]) == 1
     assert json.loads((tmp_path / "profile.json").read_text())["series"] == core.profile["series"][:2]
 
 
 def test_measure_as_csv(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["measure", "--format", "csv", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--format", "csv", "--results", str(tmp_path)]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert tuple(rows[0]) == CSV_COLUMNS
     assert len(rows) == sum(len(one["points"]) for one in core.profile["series"])
@@ -178,21 +178,21 @@ def test_how_many_pairs_were_loaded(
     gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    assert run(["measure", "--format", "csv", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--format", "csv", "--results", str(tmp_path)]) == 0
     rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
     found = {(row["processes"], row["source"][:3], row["operation"], row["pairs_at_once"]) for row in rows}
     assert ("2", "gpu", "loaded", "8") in found
     assert ("2", "gpu", "streaming", "") in found
-    assert run(["measure", "--format", "table", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--format", "table", "--results", str(tmp_path)]) == 0
     assert "loaded (8 of 12 pairs at once)" in capsys.readouterr().out
-    assert run(["plan", "--output", str(tmp_path)]) == 0
+    assert run(["plan", "--results", str(tmp_path)]) == 0
     assert "GPU to GPU, NV18, two processes, loaded (8 of 12 pairs at once)" in capsys.readouterr().out
 
 
 def test_measure_as_json_and_table(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["measure", "--format", "json", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--format", "json", "--results", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out) == core.profile
-    assert run(["measure", "--format", "table", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--format", "table", "--results", str(tmp_path)]) == 0
     table = capsys.readouterr().out
     assert "host_copy" in table
     assert "1 GiB" in table
@@ -203,20 +203,20 @@ def test_virtual_gpus_are_labelled_and_never_mixed(
     core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real, virtual = str(tmp_path / "real"), str(tmp_path / "virtual")
-    assert run(["measure", "--output", real]) == 0
-    assert run(["measure", "--backend", "virtual_gpu", "--output", real]) == 2
+    assert run(["measure", "--results", real]) == 0
+    assert run(["measure", "--backend", "virtual_gpu", "--results", real]) == 2
     assert "--results" in capsys.readouterr().err.splitlines()[-1]
     core.profile["backend"] = "virtual_gpu"
-    assert run(["tune", "--backend", "virtual_gpu", "--output", virtual]) == 0
+    assert run(["tune", "--backend", "virtual_gpu", "--results", virtual]) == 0
     assert "VIRTUAL GPUS: NOT A MEASUREMENT OF ANY GPU" in capsys.readouterr().out
     assert 'class="banner"' in (tmp_path / "virtual" / "report.html").read_text()
-    assert run(["measure", "--output", virtual]) == 2
+    assert run(["measure", "--results", virtual]) == 2
 
 
 def test_another_machines_profile_is_set_aside(core: FakeCore, tmp_path: Path) -> None:
-    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--results", str(tmp_path)]) == 0
     core.profile = {**core.profile, "fingerprint": "another"}
-    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert run(["measure", "--results", str(tmp_path)]) == 0
     assert json.loads((tmp_path / "profile-madeup0.json").read_text())["fingerprint"] == "made-up-0"
     assert json.loads((tmp_path / "profile.json").read_text())["fingerprint"] == "another"
 
@@ -224,14 +224,14 @@ def test_another_machines_profile_is_set_aside(core: FakeCore, tmp_path: Path) -
 def test_plan_writes_and_prints(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made_up.write(tmp_path / "from", gpus=0)
     source = str(tmp_path / "from" / "profile.json")
-    assert run(["plan", "--profile", source, "--output", str(tmp_path / "to")]) == 0
+    assert run(["plan", "--profile", source, "--results", str(tmp_path / "to")]) == 0
     assert "and more" in capsys.readouterr().out
     assert json.loads((tmp_path / "to" / "plan.json").read_text())["schema"] == "waywiser.plan"
 
 
 def test_explain(gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made_up.write(tmp_path)
-    assert run(["explain", "gpu0", "gpu3", "64K", "--operation", "streaming", "--output", str(tmp_path)]) == 0
+    assert run(["explain", "gpu0", "gpu3", "64K", "--operation", "streaming", "--results", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert gpu_core.calls[-1] == ("explain", ("gpu0", "gpu3", 1, "streaming", 65536))
     assert re.search(r"^\* +copy_engine", printed, re.MULTILINE)
@@ -279,7 +279,7 @@ def test_explain_refuses(
     arguments: list[str], word: str, gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made_up.write(tmp_path)
-    assert run(["explain", *arguments, "--output", str(tmp_path)]) == 2
+    assert run(["explain", *arguments, "--results", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert word in error
     assert len(error.splitlines()) == 1

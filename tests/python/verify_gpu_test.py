@@ -77,7 +77,7 @@ def test_settings_of_ones_own_are_tried_and_kept_when_they_win(
     fingerprint = _core.discover().fingerprint
     far = Setting("nccl", "NCCL_IB_HCA", "=mlx5_0", "", "near", "NCCL_IB_HCA", False)
     keep(results, Settings(fingerprint, "node", settings=(far,)))
-    command = ["verify", "--with", "nccl", "--quick", "--output", str(results)]
+    command = ["verify", "--with", "nccl", "--quick", "--results", str(results)]
     assert cli.run([*command, "--try", "NCCL_FAKE_DAMAGE=1", "--json"]) == 0
     out, said = capsys.readouterr()
     value = json.loads(out)

@@ -23,7 +23,7 @@ _COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:])
 def time_startup(setup: Setup, peers: Sequence[str], budget: float, tell: Callable[[str, str], None]) -> Row:
     """A row. Launchers take turns."""
     select_libucp()
-    ours = [sys.executable, "-c", _COMMAND, "run", "-o", str(setup.results), "-n", str(setup.ranks)]
+    ours = [sys.executable, "-c", _COMMAND, "run", "--results", str(setup.results), "-n", str(setup.ranks)]
     commands: dict[str, tuple[list[str], Mapping[str, str]]] = {OURS: ([*ours, str(RANK_PROGRAM), "join"], os.environ)}
     if "openmpi" in peers:
         try:

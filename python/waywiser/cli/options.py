@@ -17,12 +17,9 @@ from waywiser.results import DEFAULT, Results, recorded, recorded_machines
 if TYPE_CHECKING:
     from waywiser.simulator.cluster import Cluster
 
-# --output and -o are the names of version 0.1, which the next version drops.
 ResultsFolder = Annotated[
     Path,
-    typer.Option(
-        "--results", "-r", "--output", "-o", envvar="WAYWISER_RESULTS", metavar="DIR", help="Folder of the results."
-    ),
+    typer.Option("--results", "-r", envvar="WAYWISER_RESULTS", metavar="DIR", help="Folder of the results."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Recorded = Annotated[

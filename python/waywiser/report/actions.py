@@ -47,7 +47,7 @@ def where(results: Results) -> str:
     profile = results.needed_profile()
     if profile.simulated:
         return f" --machine {shlex.quote(profile.machine)}"
-    return "" if results.folder == DEFAULT else f" --output {shlex.quote(str(results.folder))}"
+    return "" if results.folder == DEFAULT else f" --results {shlex.quote(str(results.folder))}"
 
 
 def actions(results: Results, settings: Settings | None) -> list[Action]:
