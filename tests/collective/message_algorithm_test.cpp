@@ -21,13 +21,13 @@ CollectiveSeries made_up_messages(std::string way, Seconds start, double rate) {
 
 TEST(MessageAlgorithm, NamesAreReadAsTheyAreWritten) {
   for (const char* name : {"LL", "LL128", "bulk", "LL(blocks=1)", "LL128(blocks=32)", "bulk(blocks=64)"}) {
-    const auto algorithm = parse_message_algorithm(name);
+    const auto algorithm = message_algorithm(parse_way(name));
     ASSERT_TRUE(algorithm) << name;
     EXPECT_EQ(text(*algorithm), name);
   }
-  for (const char* name : {"", "packets", "one_shot", "LL12", "LL(", "LL()", "LL(blocks=)", "LL(blocks=0)",
-                           "LL(blocks=4", "LL(blocks=4)x", "LL(blocks=-1)", "LL(blocks=9999)", "bulk(threads=4)"})
-    EXPECT_FALSE(parse_message_algorithm(name)) << name;
+  for (const char* name : {"packets", "one_shot", "LL12", "LL(blocks=0)", "LL(blocks=4x)", "LL(blocks=-1)",
+                           "LL(blocks=9999)", "bulk(threads=4)", "bulk(blocks=4,piece=1K)"})
+    EXPECT_FALSE(message_algorithm(parse_way(name))) << name;
 }
 
 TEST(MessageAlgorithm, WithoutAPlanTheDefaultsApply) {
@@ -54,24 +54,29 @@ TEST(MessageAlgorithm, APlansLl128IsPassedOverWhereThereIsNone) {
   const Chooser chooser = chooser_of({made_up_messages("LL128", 1e-6, 1e10)});
   const MessageAlgorithms algorithms(&chooser);
   EXPECT_EQ(chosen(algorithms, 8), "LL128");
+  testing::internal::CaptureStderr();
   EXPECT_EQ(chosen(algorithms, 8, false), "LL");
+  EXPECT_EQ(chosen(algorithms, 8, false), "LL");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "waywiser: message of gpu arrays: LL128, which the plan has from 0 on, does not run: "
+            "not all GPUs are joined by NVLink\n")
+      << "said once";
 }
 
 TEST(MessageAlgorithm, APlanWithoutThemLeavesTheDefaults) {
   CollectiveSeries other = made_up_messages("bulk", 1e-6, 1e10);
   other.operation = "all_reduce";
-  CollectiveSeries unknown = made_up_messages("by pigeon", 1e-6, 1e10);
-  const Chooser chooser = chooser_of({other, unknown});
+  const Chooser chooser = chooser_of({other});
   EXPECT_EQ(chosen(MessageAlgorithms(&chooser), 8), "LL");
 }
 
 TEST(MessageAlgorithm, TheOnlyOneIsTakenOrRefused) {
   MessageAlgorithms algorithms(nullptr);
-  algorithms.set(parse_message_algorithm("bulk(blocks=2)"));
+  algorithms.set(message_algorithm(parse_way("bulk(blocks=2)")));
   EXPECT_EQ(chosen(algorithms, 8), "bulk(blocks=2)");
-  algorithms.set(parse_message_algorithm("LL128"));
+  algorithms.set(message_algorithm(parse_way("LL128")));
   EXPECT_THROW(algorithms.of(8, false), Error);
-  algorithms.set(parse_message_algorithm("LL(blocks=65)"));
+  algorithms.set(message_algorithm(parse_way("LL(blocks=65)")));
   EXPECT_THROW(algorithms.of(8, true), Error) << "a message has 64 channels";
   algorithms.set({});
   EXPECT_EQ(chosen(algorithms, 8), "LL");

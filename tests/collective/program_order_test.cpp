@@ -30,7 +30,7 @@ class ProgramRanks {
   ProgramRanks(std::vector<Schedule> schedules, std::vector<PlainArrays> arrays, const EvaluationTerms& terms,
                Messages messages = Messages::in_slots, const char* algorithm = "")
       : schedules_(std::move(schedules)), arrays_(std::move(arrays)), ranks_(schedules_.size()) {
-    algorithms_.set(parse_program_algorithm(algorithm));
+    algorithms_.set(program_algorithm(parse_way(algorithm)));
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].direct.resize(schedules_[rank].steps.size());
     for (std::size_t rank = 0; messages == Messages::direct && rank < ranks_.size(); ++rank) make_direct(rank, terms);
     std::vector<std::byte*> landings;
@@ -353,7 +353,7 @@ TEST(ProgramOrder, RanksWithOtherAlgorithmsAreTold) {
   std::vector<LandingPlan> plans;
   for (const char* algorithm : {"LL", "LL(piece=256)"}) {
     ProgramAlgorithms algorithms(nullptr);
-    algorithms.set(parse_program_algorithm(algorithm));
+    algorithms.set(program_algorithm(parse_way(algorithm)));
     const Schedule& schedule = schedules[plans.size()];
     plans.push_back(
         LandingPlan::of(schedule, DataType::uint8, MessagePlans::of(schedule, DataType::uint8, {}, algorithms)));
@@ -392,7 +392,7 @@ TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
               s.steps[1].destination.layout = 1;
             }),
             "a message from rank 1: its elements lie apart in runs of 32 bytes");
-  algorithms.set(parse_program_algorithm("bulk(blocks=7)"));
+  algorithms.set(program_algorithm(parse_way("bulk(blocks=7)")));
   EXPECT_EQ(why_slots([](Schedule&) {}), "a message from rank 1: bulk(blocks=7) is chosen for 1600000 bytes");
   algorithms.set({});
   arrays[0] = arrays[1];

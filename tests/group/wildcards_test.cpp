@@ -37,20 +37,20 @@ Int32s numbers_of(int source, int number, std::size_t count) {
 }
 
 // The ways of messages: lanes and copies, UCX, UCX between machines, TLS; two machines of two ranks mix them.
-struct Way {
+struct Route {
   std::string name;
   const char* mailbox = "";
   bool apart = false, encrypted = false;
   int ranks_of_machine = 1;
 };
 
-class WildcardsTest : public testing::TestWithParam<Way> {
+class WildcardsTest : public testing::TestWithParam<Route> {
  protected:
   void SetUp() override {
     if (GetParam().encrypted && !ssl_library().usable()) GTEST_SKIP() << ssl_library().why_not();
   }
   struct Ranks : TestRanks {
-    Ranks(int size, const Way& way) : TestRanks(size) {
+    Ranks(int size, const Route& way) : TestRanks(size) {
       machines_apart = way.apart;
       ranks_of_machine = way.ranks_of_machine;
       if (way.encrypted) secret = "known to the ranks of this test";
@@ -62,10 +62,10 @@ class WildcardsTest : public testing::TestWithParam<Way> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, WildcardsTest,
-                         testing::Values(Way{"shared_memory"}, Way{"short_in_lanes", "short"}, Way{"ucx", "off"},
-                                         Way{"machines", "", true}, Way{"encrypted", "", true, true},
-                                         Way{"mixed", "", true, false, 2}),
-                         [](const testing::TestParamInfo<Way>& way) { return way.param.name; });
+                         testing::Values(Route{"shared_memory"}, Route{"short_in_lanes", "short"}, Route{"ucx", "off"},
+                                         Route{"machines", "", true}, Route{"encrypted", "", true, true},
+                                         Route{"mixed", "", true, false, 2}),
+                         [](const testing::TestParamInfo<Route>& way) { return way.param.name; });
 
 // What one rank sends to rank 0, in this order; all ranks know it.
 struct Sent {

@@ -5,6 +5,7 @@
 #include "tests/policy/made_up_links.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/chooser.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
 namespace {
@@ -133,6 +134,31 @@ TEST(Choose, WhatEncryptsIsNotChosen) {
   }
 }
 
+// Where time was short, not every path was measured at the large sizes.
+TEST(Choose, WhatWasMeasuredElsewhereInTheRangeServesTheRow) {
+  Profile profile =
+      made_up_profile({{"ucx", line(1e-6, 1e9)}, {"tls", line(1e-5, 1e9)}, {"copy_engine", line(1e-3, 1e9)}});
+  profile.classes.front().processes = 2;
+  for (Series& series : profile.series) {
+    series.path.processes = 2;
+    if (series.path.mechanism != "ucx")
+      std::erase_if(series.points, [](const Point& point) { return point.bytes > 64; });
+  }
+  const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
+  ASSERT_EQ(plan.rows.size(), 1u);
+  EXPECT_EQ(plan.rows[0].path.mechanism, "ucx");
+  ASSERT_TRUE(plan.rows[0].encrypted);
+  EXPECT_EQ(plan.rows[0].encrypted->mechanism, "tls");
+  ASSERT_TRUE(plan.rows[0].one_sided);
+  EXPECT_EQ(plan.rows[0].one_sided->mechanism, "copy_engine");
+  for (Series& series : profile.series)
+    std::erase_if(series.points,
+                  [&](const Point& point) { return series.path.mechanism == "ucx" && point.bytes <= 64; });
+  const Plan apart = choose(profile, mechanism_order());
+  ASSERT_EQ(apart.rows.size(), 2u);
+  EXPECT_FALSE(apart.rows[1].encrypted) << "nobody has measured it there";
+}
+
 TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   Profile profile = made_up_profile({{"a", line(1e-6, 1e9)}});
   const auto add = [&](const char* memory, int ranks, const char* way, const made_up::TimeOf& seconds) {
@@ -145,8 +171,10 @@ TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   const Profile read = profile_from_json(to_json(profile), "profile");
   const Chooser chooser(plan_from_json(to_json(choose(read, order)), "plan"));
   const auto way = [&](const char* memory, int ranks, Bytes bytes) {
-    const CollectiveRow* row = chooser.choose_collective("all_reduce", memory, ranks, bytes);
-    return row == nullptr ? std::string("none") : row->way;
+    const PlannedWays<Way> ways(&chooser, {"all_reduce", memory, ranks},
+                                [](const Way& each) { return std::optional(each); });
+    const Way* found = ways.find(bytes, [](const Way&) { return true; }, [](const Way&) { return ""; });
+    return found == nullptr ? std::string("none") : found->name;
   };
   EXPECT_EQ(way("gpu", 4, 0), "LL");
   EXPECT_EQ(way("gpu", 4, 1 << 19), "nccl");
@@ -155,10 +183,11 @@ TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   EXPECT_EQ(way("host", 2, 100), "ring");
   EXPECT_EQ(way("host", 2, Bytes{1} << 40), "ring");
   EXPECT_EQ(way("gpu", 2, 100), "none");
-  const CollectiveRow* row = chooser.choose_collective("all_reduce", "gpu", 4, 8);
-  EXPECT_EQ(row->runner_up, "nccl");
-  EXPECT_GT(row->runner_up_ratio, 1);
-  EXPECT_FALSE(row->expected.empty());
+  const CollectiveRow& row = chooser.plan().collectives.front();
+  EXPECT_EQ(row.way, "LL");
+  EXPECT_EQ(row.runner_up, "nccl");
+  EXPECT_GT(row.runner_up_ratio, 1);
+  EXPECT_FALSE(row.expected.empty());
 }
 
 TEST(Choose, FilesWithoutCollectivesAreRead) {

@@ -24,6 +24,14 @@ std::vector<int> machines_of(const Session& session, const Members& members) {
   return one ? std::vector<int>() : machines;
 }
 
+// nullptr: no such algorithm for hosts.
+const CollectiveAlgorithm* host_algorithm(Collective operation, const Way& way) {
+  const auto found = std::ranges::find_if(algorithms(), [&](const CollectiveAlgorithm& row) {
+    return row.operation == operation && row.name == way.name && !row.kernel && way.parameters.empty();
+  });
+  return found == algorithms().end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 HostCollectives::HostCollectives(std::shared_ptr<Session> session, Members members)
@@ -42,8 +50,8 @@ void HostCollectives::refuse_rank(int rank, const char* what) const {
                                             ": the group has ranks 0 to " + std::to_string(size() - 1));
 }
 
-void HostCollectives::set_algorithm(std::string_view way) {
-  way_ = way;
+void HostCollectives::set_algorithm(std::optional<Way> way) {
+  way_ = std::move(way);
   schedules_ = {};
 }
 
@@ -57,29 +65,36 @@ CollectiveCall HostCollectives::complete(const CollectiveCall& wanted) const {
 
 // Some GPU algorithms have the name of a host algorithm.
 const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& complete) const {
-  if (way_.empty() || complete.operation == Collective::barrier) return nullptr;
-  const auto set = std::ranges::find_if(algorithms(), [&](const CollectiveAlgorithm& row) {
-    return row.operation == complete.operation && row.name == way_ && !row.kernel;
-  });
-  if (set == algorithms().end()) {
-    if (!parse_gpu_algorithm(way_)) find_algorithm(complete.operation, way_);  // throws for an unknown name
+  if (!way_ || complete.operation == Collective::barrier) return nullptr;
+  const CollectiveAlgorithm* set = host_algorithm(complete.operation, *way_);
+  if (set == nullptr) {
+    if (!gpu_algorithm(*way_)) find_algorithm(complete.operation, text(*way_));  // throws for an unknown name
     return nullptr;
   }
-  if (const auto why = set->why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);
-  return &*set;
+  if (const auto why = set->why_unavailable(complete)) throw Error(ErrorKind::unavailable, text(*way_) + ": " + *why);
+  return set;
+}
+
+const CollectiveAlgorithm* HostCollectives::planned(const CollectiveCall& complete, Bytes bytes) {
+  auto& ways = planned_[static_cast<std::size_t>(complete.operation)];
+  if (!ways)
+    ways.emplace(session_->options().chooser.get(), WaysOf{name(complete.operation), "host", size()},
+                 [&](const Way& way) -> std::optional<const CollectiveAlgorithm*> {
+                   const CollectiveAlgorithm* known = host_algorithm(complete.operation, way);
+                   return known == nullptr ? std::nullopt : std::optional(known);
+                 });
+  const auto why_not = [&](const CollectiveAlgorithm* each) { return each->why_unavailable(complete); };
+  const CollectiveAlgorithm* const* found = ways->find(
+      bytes, [&](const CollectiveAlgorithm* each) { return !why_not(each); },
+      [&](const CollectiveAlgorithm* each) { return why_not(each).value_or(""); });
+  return found == nullptr ? nullptr : *found;
 }
 
 // The algorithm that was set, or the plan's, or the default.
-const CollectiveAlgorithm& HostCollectives::algorithm_for(const CollectiveCall& complete, DataType type) const {
+const CollectiveAlgorithm& HostCollectives::algorithm_for(const CollectiveCall& complete, DataType type) {
   if (const CollectiveAlgorithm* set = set_algorithm(complete)) return *set;
-  const Chooser* chooser = session_->options().chooser.get();
-  const CollectiveRow* row = nullptr;
-  if (chooser != nullptr && complete.counts.empty() && complete.machine_of.empty())
-    row = chooser->choose_collective(name(complete.operation), "host", size(), complete.count * bytes_of(type));
-  for (const CollectiveAlgorithm& each : algorithms())
-    if (row != nullptr && each.operation == complete.operation && each.name == row->way &&
-        !each.why_unavailable(complete))
-      return each;
+  if (complete.counts.empty() && complete.machine_of.empty())
+    if (const CollectiveAlgorithm* found = planned(complete, complete.count * bytes_of(type))) return *found;
   return default_algorithm(complete, bytes_of(type));
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +13,7 @@
 #include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
 
@@ -81,7 +84,7 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
 
   // The algorithm for all later calls: one of docs/algorithms.md, or empty for the default choice. The name of a GPU
   // algorithm changes nothing here.
-  void set_algorithm(std::string_view way);
+  void set_algorithm(std::optional<Way> way);
 
  private:
   void keep_out() {
@@ -92,7 +95,8 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
   [[noreturn]] void refuse_rank(int rank, const char* what) const;
   CollectiveCall complete(const CollectiveCall& wanted) const;
   const CollectiveAlgorithm* set_algorithm(const CollectiveCall& complete) const;
-  const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type) const;
+  const CollectiveAlgorithm* planned(const CollectiveCall& complete, Bytes bytes);
+  const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type);
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
   std::shared_ptr<Activity> start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
                                   Elements output);
@@ -103,8 +107,9 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
   CallLock own_{false};  // if threads share the rank
   std::uint64_t messages_ = 0, collectives_ = 0;
   ScheduleCache schedules_;
-  Execution execution_;  // of blocking calls
-  std::string way_;      // empty: the default choice
+  Execution execution_;     // of blocking calls
+  std::optional<Way> way_;  // empty: the default choice
+  std::array<std::optional<PlannedWays<const CollectiveAlgorithm*>>, collectives> planned_;  // read when needed
 };
 
 }  // namespace waywiser

@@ -42,10 +42,11 @@ std::string GpuCalls::why_staged() const {
   return why.empty() || network.empty() ? why : why + "; " + network;
 }
 
-void GpuCalls::set_algorithm(std::string_view name) {
-  algorithm_ = name;
-  if (on_gpus_)
-    on_gpus_->set_algorithm(parse_gpu_algorithm(name), parse_message_algorithm(name), parse_program_algorithm(name));
+void GpuCalls::set_algorithm(std::optional<Way> way) {
+  algorithm_ = std::move(way);
+  if (!on_gpus_) return;
+  if (!algorithm_) return on_gpus_->set_algorithm({}, {}, {});
+  on_gpus_->set_algorithm(gpu_algorithm(*algorithm_), message_algorithm(*algorithm_), program_algorithm(*algorithm_));
 }
 
 GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
@@ -54,8 +55,7 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
       throw Error(ErrorKind::unavailable,
                   "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
     on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
-    const std::string wanted = algorithm_;
-    set_algorithm(wanted);
+    set_algorithm(algorithm_);
   }
   if (on_gpus_->gpu() != gpu)
     throw Error(ErrorKind::invalid_input,

@@ -53,7 +53,7 @@ class GpuCalls {
 
   // Why collectives go through host memory; empty if they do not.
   std::string why_staged() const;
-  void set_algorithm(std::string_view name);
+  void set_algorithm(std::optional<Way> way);
 
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
@@ -77,7 +77,7 @@ class GpuCalls {
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::string algorithm_;                    // empty: the group chooses
+  std::optional<Way> algorithm_;             // empty: the group chooses
   std::shared_ptr<GpuCollectives> on_gpus_;  // set by the first collective on GPUs
 };
 

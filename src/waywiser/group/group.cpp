@@ -197,8 +197,9 @@ bool same_machine(const Group& group, int rank) {
 
 void Group::set_algorithm(std::string_view name) {
   const std::lock_guard lock(*state_->hosts);
-  state_->hosts->set_algorithm(name);
-  state_->gpus.set_algorithm(name);
+  const std::optional<Way> way = name.empty() ? std::nullopt : std::optional(parse_way(name));
+  state_->hosts->set_algorithm(way);
+  state_->gpus.set_algorithm(way);
 }
 
 std::shared_ptr<Stream> borrow_stream(const Group& group, Place gpu, void* cuda_stream) {

@@ -1,11 +1,11 @@
 #include "waywiser/heap/message_protocols.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <iterator>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/message_defaults.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
 namespace {
@@ -13,29 +13,39 @@ namespace {
 using one_sided::Protocols;
 
 constexpr Bytes most_in_flags = Bytes{64} << 20;  // an inbox has room for them
+constexpr WaysOf of_put_message{"put_message", "gpu"};
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-Protocols measured_protocols(const std::vector<const CollectiveRow*>& rows, bool has_lines) {
+enum class PutWay { packets, lines, stores, bulk };
+constexpr std::string_view way_names[] = {"LL", "LL128", "stores", "bulk"};
+
+std::optional<PutWay> put_way(const Way& way) {
+  const auto found = std::ranges::find(way_names, way.name);
+  if (found == std::end(way_names) || !way.parameters.empty()) return {};
+  return static_cast<PutWay>(found - std::begin(way_names));
+}
+
+Protocols measured_protocols(const std::vector<PlannedWays<PutWay>::Row>& rows, bool has_lines) {
   Protocols found;
   auto row = rows.begin();
-  for (; row != rows.end() && (*row)->way == "LL"; ++row) found.packets = (*row)->to_bytes;
-  for (; has_lines && row != rows.end() && (*row)->way == "LL128"; ++row) found.lines = (*row)->to_bytes;
-  for (auto last = rows.rbegin(); last != rows.rend() && (*last)->way == "bulk"; ++last)
-    found.bulk = (*last)->from_bytes;
+  for (; row != rows.end() && row->way == PutWay::packets; ++row) found.packets = row->planned.to;
+  for (; has_lines && row != rows.end() && row->way == PutWay::lines; ++row) found.lines = row->planned.to;
+  if (!has_lines)
+    for (const auto& each : rows)
+      if (each.way == PutWay::lines)
+        tell_passed_over(each.planned, of_put_message, "not all GPUs are joined by NVLink");
+  for (auto last = rows.rbegin(); last != rows.rend() && last->way == PutWay::bulk; ++last)
+    found.bulk = last->planned.from;
   return found;
 }
 
 }  // namespace
 
 Protocols message_protocols(const Chooser* chooser, bool has_lines) {
-  std::vector<const CollectiveRow*> rows;
-  if (chooser != nullptr)
-    for (const CollectiveRow& row : chooser->plan().collectives)
-      if (row.operation == "put_message" && row.memory == "gpu") rows.push_back(&row);
-  std::ranges::sort(rows, {}, &CollectiveRow::from_bytes);
+  const PlannedWays<PutWay> planned(chooser, of_put_message, put_way);
   Protocols found;
-  if (!rows.empty())
-    found = measured_protocols(rows, has_lines);
+  if (!planned.rows().empty())
+    found = measured_protocols(planned.rows(), has_lines);
   else if (has_lines)
     found = {defaults::heap_packets_beside_lines, defaults::heap_lines, never};
   else
@@ -46,10 +56,12 @@ Protocols message_protocols(const Chooser* chooser, bool has_lines) {
 }
 
 Protocols only_protocol(std::string_view way) {
-  if (way == "LL") return {most_in_flags, 0, never};
-  if (way == "LL128") return {0, most_in_flags, never};
-  if (way == "stores") return {0, 0, never};
-  if (way == "bulk") return {0, 0, 0};
+  if (const auto kind = put_way(Way{std::string(way)})) switch (*kind) {
+      case PutWay::packets: return {most_in_flags, 0, never};
+      case PutWay::lines: return {0, most_in_flags, never};
+      case PutWay::stores: return {0, 0, never};
+      case PutWay::bulk: return {0, 0, 0};
+    }
   throw Error(ErrorKind::invalid_input,
               "messages of a heap go by LL, LL128, stores or bulk, not by " + quoted(way, 40));
 }

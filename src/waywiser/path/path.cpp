@@ -49,12 +49,7 @@ Bytes Path::bytes(std::string_view name, Bytes least, Bytes most) const {
   return number;
 }
 
-std::string label(const Path& path) {
-  std::string text = path.mechanism;
-  for (auto entry = path.parameters.begin(); entry != path.parameters.end(); ++entry)
-    text += (entry == path.parameters.begin() ? "(" : ",") + entry->first + "=" + entry->second;
-  return path.parameters.empty() ? text : text + ")";
-}
+std::string label(const Path& path) { return text(path.mechanism, path.parameters); }
 
 std::string pair_text(const Path& path) {
   return text(path.source) + (path.processes == 1 ? ">" : ">>") + text(path.destination);

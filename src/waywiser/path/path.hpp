@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "waywiser/base/json.hpp"
 #include "waywiser/device/place.hpp"
+#include "waywiser/base/way.hpp"
 
 namespace waywiser {
 
@@ -17,7 +17,7 @@ struct Path {
   Place source;
   Place destination;
   int processes = 1;  // 2: two processes of this machine own source and destination
-  std::map<std::string, std::string> parameters;
+  Parameters parameters;
 
   bool operator==(const Path&) const = default;
 

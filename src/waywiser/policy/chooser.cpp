@@ -119,15 +119,6 @@ const PlanRow* Chooser::choose(Place source, Place destination, int processes, O
   return i < table.to.size() && bytes >= table.from[i] ? table.rows[i] : nullptr;
 }
 
-const CollectiveRow* Chooser::choose_collective(std::string_view operation, std::string_view memory, int ranks,
-                                                Bytes bytes) const noexcept {
-  for (const CollectiveRow& row : plan_.collectives)
-    if (row.ranks == ranks && bytes >= row.from_bytes && bytes <= row.to_bytes && row.memory == memory &&
-        row.operation == operation)
-      return &row;
-  return nullptr;
-}
-
 Path Chooser::path_for(const PlanRow& row, Place source, Place destination) {
   return for_pair(row.path, source, destination);
 }

@@ -23,9 +23,6 @@ class Chooser {
   static Path path_for(const PlanRow& row, Place source, Place destination);
   // The same for the row's best measured path that one process runs alone on `worker`; empty: the row has none.
   static std::optional<Path> path_run_by(const PlanRow& row, Place source, Place destination, Place worker);
-  // The algorithm of a collective on one machine; nullptr: the plan has no row.
-  const CollectiveRow* choose_collective(std::string_view operation, std::string_view memory, int ranks,
-                                         Bytes bytes) const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
  private:

@@ -5,17 +5,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "waywiser/base/units.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
 
-class Chooser;
-
 // How a message of a schedule on GPUs travels, as plans and measurements name it: "LL"; "LL128"; "bulk", through a
 // receive buffer; "direct", straight into the receiver's array. Or with the bytes of a piece and the kernel's blocks,
-// or one of both: "direct(piece=64K,blocks=16)".
+// or one of both: "direct(blocks=16,piece=64K)".
 struct ProgramAlgorithm {
   enum class Kind : std::uint8_t { ll, ll128, bulk, direct };
 
@@ -31,8 +28,8 @@ constexpr bool is_flagged(ProgramAlgorithm::Kind kind) {
   return kind == ProgramAlgorithm::Kind::ll || kind == ProgramAlgorithm::Kind::ll128;
 }
 std::string text(const ProgramAlgorithm& algorithm);
-// Empty if the text names none.
-std::optional<ProgramAlgorithm> parse_program_algorithm(std::string_view text);
+// Empty if it is another way.
+std::optional<ProgramAlgorithm> program_algorithm(const Way& way);
 // The choice without a measurement. `ll128`: all GPUs are joined by links that keep lines whole.
 ProgramAlgorithm default_program_algorithm(Bytes bytes, bool ll128);
 
@@ -55,11 +52,7 @@ class ProgramAlgorithms {
   ProgramAlgorithm of(Bytes bytes) const;
 
  private:
-  struct Row {
-    Bytes from, to;
-    ProgramAlgorithm algorithm;
-  };
-  std::vector<Row> rows_;
+  PlannedWays<ProgramAlgorithm> planned_;
   std::optional<ProgramAlgorithm> only_;
   std::string why_no_ll128_;
   bool few_slots_ = false;

@@ -3,16 +3,12 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "waywiser/base/units.hpp"
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
-
-class Chooser;
 
 // How a collective of GPU arrays runs, as plans and measurements name it: "host", "nccl", "hierarchy" (kernels within
 // machines, hosts between them), "one_shot", or with its grid "one_shot(blocks=64,threads=512)".
@@ -25,23 +21,22 @@ struct GpuAlgorithm {
 };
 
 std::string text(const GpuAlgorithm& way);
-// Empty if the text names none.
-std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text);
+// Empty if it is another way.
+std::optional<GpuAlgorithm> gpu_algorithm(const Way& way);
 
 // The plan's algorithms for GPU collectives of a number of ranks, read once.
 class PlannedGpuAlgorithms {
  public:
   PlannedGpuAlgorithms(const Chooser* chooser, int ranks);  // nullptr: no plan
 
-  // nullptr: the plan has none for this size.
-  const GpuAlgorithm* find(Collective operation, Bytes bytes) const noexcept;
+  // See PlannedWays::find.
+  template <typename May, typename WhyNot>
+  const GpuAlgorithm* find(Collective operation, Bytes bytes, May may, WhyNot why_not) const {
+    return ways_[static_cast<std::size_t>(operation)].find(bytes, may, why_not);
+  }
 
  private:
-  struct Row {
-    Bytes from, to;
-    GpuAlgorithm way;
-  };
-  std::array<std::vector<Row>, collectives> rows_;
+  std::array<PlannedWays<GpuAlgorithm>, collectives> ways_;
 };
 
 }  // namespace waywiser

@@ -100,7 +100,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // The choice among the algorithms that serve the call: the one set, the plan's, or the default.
   GpuAlgorithm choose(const CollectiveCall& call, DataType type) const;
   bool can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
-  std::string why_cannot(const GpuAlgorithm& way) const;
+  std::string why_cannot(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
   GpuAlgorithm default_way(const CollectiveCall& call, DataType type) const;
   std::string set_up_nccl(RankExchange& exchange, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);

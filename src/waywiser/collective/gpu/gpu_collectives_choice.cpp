@@ -39,14 +39,17 @@ GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType ty
 GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
   if (way_) return *way_;
   if (call.operation != Collective::barrier && call.ranks > 1)
-    if (const GpuAlgorithm* planned = planned_.find(call.operation, call.count * bytes_of(type));
-        planned != nullptr && can(*planned, call, type))
+    if (const GpuAlgorithm* planned = planned_.find(
+            call.operation, call.count * bytes_of(type), [&](const GpuAlgorithm& way) { return can(way, call, type); },
+            [&](const GpuAlgorithm& way) { return why_cannot(way, call, type); }))
       return *planned;
   return default_way(call, type);
 }
 
-std::string GpuCollectives::why_cannot(const GpuAlgorithm& way) const {
-  if (way.engine == Engine::nccl) return why_no_nccl_;
+// Empty if it can, or if nobody knows why not.
+std::string GpuCollectives::why_cannot(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const {
+  if (way.engine == Engine::nccl)
+    return why_no_nccl_.empty() ? NcclCommunicator::why_not(call, type).value_or("") : why_no_nccl_;
   if (way.engine == Engine::hierarchy) return "it is for ranks on several machines, with kernels on each";
   return why_no_kernels().empty() ? domain_.why_no_ll128() : why_no_kernels();
 }
@@ -65,7 +68,7 @@ std::optional<GpuAlgorithm> GpuCollectives::algorithm_for(RankExchange& exchange
     }
   }
   if (!can(way, wanted, call.type))
-    throw Error(ErrorKind::unavailable, text(call) + " by " + text(way) + ": " + why_cannot(way));
+    throw Error(ErrorKind::unavailable, text(call) + " by " + text(way) + ": " + why_cannot(way, wanted, call.type));
   if (way.engine == Engine::kernels && !capturing)
     enlarge(exchange, members, way, wanted, call.type, on_stream::describe(wanted, call.type, call.op));
   return way.engine == Engine::host ? std::nullopt : std::optional(way);

@@ -52,6 +52,7 @@ KernelDomain::KernelDomain(RankExchange& exchange, Session& session, const Membe
       all_(kernel_domains(machine_of_)),
       index_(part_of(members.rank)),
       rank_(place_of(members.rank)),
+      planned_(session.options().chooser.get()),
       buffers_(session.gpus().peer_memory(), gpu, rank_),
       peers_(ranks().size()) {
   for (const int rank : ranks()) in_job_.push_back(static_cast<int>(members.peer(rank)));
@@ -146,8 +147,7 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
     mine.landing = buffers_.take(*memory);
     fused_ = std::make_unique<FusedCollective>(platform_, stream_, rank_, size(), memory->fused, buffers_.fused());
     messages_ = std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
-                                                 fused_->exposed(), MessageAlgorithms(session_.options().chooser.get()),
-                                                 ranks_on_a_gpu_);
+                                                 fused_->exposed(), planned_, ranks_on_a_gpu_);
   }));
 }
 

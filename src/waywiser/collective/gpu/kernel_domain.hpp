@@ -93,6 +93,7 @@ class KernelDomain {
   std::vector<int> machine_of_;
   std::vector<std::vector<int>> all_;
   int index_ = 0, rank_ = 0;
+  const MessageAlgorithms planned_;
   ReceiveBuffers buffers_;  // for the two below
   std::unique_ptr<FusedCollective> fused_;
   std::unique_ptr<StreamMessages> messages_;

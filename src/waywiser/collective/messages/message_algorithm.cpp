@@ -1,10 +1,8 @@
 #include "waywiser/collective/messages/message_algorithm.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
@@ -12,30 +10,22 @@ namespace {
 
 constexpr std::string_view kind_names[] = {"LL", "LL128", "bulk"};
 constexpr unsigned most_blocks_in_text = 1024;
+const char* const no_nvlink = "not all GPUs are joined by NVLink";
 
 }  // namespace
 
 std::string text(const MessageAlgorithm& algorithm) {
-  std::string text(kind_names[static_cast<std::size_t>(algorithm.kind)]);
-  return algorithm.blocks == 0 ? text : text + "(blocks=" + std::to_string(algorithm.blocks) + ")";
+  Way way{std::string(kind_names[static_cast<std::size_t>(algorithm.kind)])};
+  if (algorithm.blocks != 0) way.parameters = {{"blocks", std::to_string(algorithm.blocks)}};
+  return text(way);
 }
 
-std::optional<MessageAlgorithm> parse_message_algorithm(std::string_view text) {
-  constexpr std::string_view before = "(blocks=";
-  for (const auto kind : {messages::Kind::ll, messages::Kind::ll128, messages::Kind::bulk}) {
-    const std::string_view name = kind_names[static_cast<std::size_t>(kind)];
-    if (text == name) return MessageAlgorithm{kind};
-    if (text.substr(0, text.find('(')) != name) continue;
-    text.remove_prefix(name.size());
-    if (!text.starts_with(before) || !text.ends_with(')')) return {};
-    text = text.substr(before.size(), text.size() - before.size() - 1);
-    unsigned blocks = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), blocks);
-    if (problem != std::errc() || end != text.data() + text.size() || blocks == 0 || blocks > most_blocks_in_text)
-      return {};
-    return MessageAlgorithm{kind, blocks};
-  }
-  return {};
+std::optional<MessageAlgorithm> message_algorithm(const Way& way) {
+  const auto found = std::ranges::find(kind_names, way.name);
+  if (found == std::end(kind_names)) return {};
+  MessageAlgorithm algorithm{static_cast<messages::Kind>(found - std::begin(kind_names))};
+  const bool is_read = way.has_only({"blocks"}) && way.read("blocks", most_blocks_in_text, algorithm.blocks);
+  return is_read ? std::optional(algorithm) : std::nullopt;
 }
 
 MessageAlgorithm default_message_algorithm(Bytes bytes, bool ll128) {
@@ -44,13 +34,8 @@ MessageAlgorithm default_message_algorithm(Bytes bytes, bool ll128) {
   return {bytes <= defaults::messages_ll ? Kind::ll : Kind::bulk};
 }
 
-MessageAlgorithms::MessageAlgorithms(const Chooser* chooser) {
-  if (chooser == nullptr) return;
-  for (const CollectiveRow& row : chooser->plan().collectives)
-    if (row.operation == "message" && row.memory == "gpu")
-      if (const auto algorithm = parse_message_algorithm(row.way))
-        rows_.push_back({row.from_bytes, row.to_bytes, *algorithm});
-}
+MessageAlgorithms::MessageAlgorithms(const Chooser* chooser)
+    : planned_(chooser, {"message", "gpu"}, message_algorithm) {}
 
 MessageAlgorithm MessageAlgorithms::of(Bytes bytes, bool ll128) const {
   const auto check = [&](const MessageAlgorithm& algorithm) {
@@ -61,12 +46,12 @@ MessageAlgorithm MessageAlgorithms::of(Bytes bytes, bool ll128) const {
   };
   if (only_) {
     if (only_->kind == messages::Kind::ll128 && !ll128)
-      throw Error(ErrorKind::unavailable, "a message by " + text(*only_) + ": not all GPUs are joined by NVLink");
+      throw Error(ErrorKind::unavailable, "a message by " + text(*only_) + ": " + no_nvlink);
     return check(*only_);
   }
-  for (const Row& row : rows_)
-    if (bytes >= row.from && bytes <= row.to && (ll128 || row.algorithm.kind != messages::Kind::ll128))
-      return check(row.algorithm);
+  const auto may = [&](const MessageAlgorithm& algorithm) { return ll128 || algorithm.kind != messages::Kind::ll128; };
+  const auto why_not = [](const MessageAlgorithm&) { return std::string(no_nvlink); };
+  if (const MessageAlgorithm* planned = planned_.find(bytes, may, why_not)) return check(*planned);
   return default_message_algorithm(bytes, ll128);
 }
 

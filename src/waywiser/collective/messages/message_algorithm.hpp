@@ -2,15 +2,11 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "waywiser/base/units.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
-
-class Chooser;
 
 // How a message between GPUs travels, as plans and measurements name it: "LL", "LL128" or "bulk", or with its number of
 // blocks "LL128(blocks=16)".
@@ -20,8 +16,8 @@ struct MessageAlgorithm {
 };
 
 std::string text(const MessageAlgorithm& algorithm);
-// Empty if the text names none.
-std::optional<MessageAlgorithm> parse_message_algorithm(std::string_view text);
+// Empty if it is another way.
+std::optional<MessageAlgorithm> message_algorithm(const Way& way);
 // The choice without a measurement.
 MessageAlgorithm default_message_algorithm(Bytes bytes, bool ll128);
 
@@ -38,11 +34,7 @@ class MessageAlgorithms {
   MessageAlgorithm of(Bytes bytes, bool ll128) const;
 
  private:
-  struct Row {
-    Bytes from, to;
-    MessageAlgorithm algorithm;
-  };
-  std::vector<Row> rows_;
+  PlannedWays<MessageAlgorithm> planned_;
   std::optional<MessageAlgorithm> only_;
 };
 

@@ -29,7 +29,7 @@ void RendezvousReceive::listen(void* what, Bytes bytes) {
   session_.engine().receive_sized(peer_, rest_tag(true, static_cast<int>(peer_), number_), what, bytes, told_);
 }
 
-void RendezvousReceive::reply(Way way) {
+void RendezvousReceive::reply(RendezvousWay way) {
   reply_.way = way;
   session_.engine().send_sized(peer_, rest_tag(false, session_.rank(), number_), &reply_, sizeof reply_, replied_);
 }
@@ -75,7 +75,7 @@ void RendezvousReceive::offer() {
   if (!into_.place.is_gpu()) return refuse("the receiver's array is on its host");
   try {
     reply_.region = session_.gpus().peer_memory().share(into_);
-    reply_.way = Way::direct;
+    reply_.way = RendezvousWay::direct;
   } catch (const Error& error) {
     refuse(error.what());
   }
@@ -93,7 +93,7 @@ bool RendezvousReceive::advance() {
   if (stage_ == Stage::reads) {
     if (!connection_->stream->done()) return false;
     opened_ = {};
-    reply(Way::read);
+    reply(RendezvousWay::read);
     stage_ = Stage::done;
   }
   if (stage_ == Stage::waits) {
@@ -108,7 +108,7 @@ void RendezvousReceive::take_verdict() {
   if (told_.info.length != sizeof verdict_)
     session_.fail(ErrorKind::corrupt, text(call_) + ": the message after the announcement is malformed");
   stage_ = Stage::done;
-  if (verdict_.way == Way::direct) return;
+  if (verdict_.way == RendezvousWay::direct) return;
   stage_ = Stage::pieces;
   verdict_.why_not_direct.back() = '\0';
   session_.gpus().note_staged(
@@ -136,7 +136,8 @@ RendezvousReceive::~RendezvousReceive() {
 // knows. A reply that still waits for room in a lane has not been sent.
 void RendezvousReceive::abandon() noexcept {
   HeldMemory& held = session_.engine().held();
-  if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.waiting) held.add(peer_, [] { return false; });
+  if (stage_ == Stage::waits && reply_.way == RendezvousWay::direct && !replied_.waiting)
+    held.add(peer_, [] { return false; });
   if (stage_ == Stage::reads)
     held.add_own(peer_, [&stream = *connection_->stream, opened = std::move(opened_)] { return ended(stream); });
   for (Message* message : {&replied_, &told_}) session_.engine().cancel(*message);

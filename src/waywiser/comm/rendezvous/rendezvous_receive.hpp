@@ -26,7 +26,7 @@ class RendezvousReceive : public Activity {
 
   void listen(void* what, Bytes bytes);
   bool read();
-  void reply(Way way);
+  void reply(RendezvousWay way);
   void offer();
   void ask_for_it();
   void take_verdict();

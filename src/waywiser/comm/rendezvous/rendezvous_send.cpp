@@ -46,7 +46,7 @@ bool RendezvousSend::advance() {
     connection_->transport->finish(*connection_->stream, Deadline::in(session_.timeout()));
     connection_->transport->rest();
     opened_ = {};
-    tell(Way::direct, "");
+    tell(RendezvousWay::direct, "");
   }
   if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) end();
   if (stage_ == Stage::tells && session_.engine().test(told_)) end();
@@ -57,12 +57,12 @@ void RendezvousSend::read_reply() {
   check_reply();
   reply_.why_not_direct.back() = '\0';
   reply_.region.gpu.back() = '\0';
-  if (reply_.way == Way::read) return end();
-  if (reply_.way == Way::pieces) return tell_pieces();
+  if (reply_.way == RendezvousWay::read) return end();
+  if (reply_.way == RendezvousWay::pieces) return tell_pieces();
   try {
     start_copy();
   } catch (const Error& error) {
-    return tell(Way::pieces, error.what());
+    return tell(RendezvousWay::pieces, error.what());
   }
   stage_ = Stage::copies;
 }
@@ -74,7 +74,7 @@ void RendezvousSend::end() {
 
 void RendezvousSend::tell_pieces() {
   const bool one_machine = session_.same_machine(static_cast<int>(peer_));
-  tell(Way::pieces, one_machine ? reply_.why_not_direct.data() : choose_network_way());
+  tell(RendezvousWay::pieces, one_machine ? reply_.why_not_direct.data() : choose_network_way());
 }
 
 // Returns the note about the choice.
@@ -121,12 +121,12 @@ void RendezvousSend::start_copy() {
   connection_->transport->put(there, data_.region, *connection_->stream);
 }
 
-void RendezvousSend::tell(Way way, const std::string& why) {
+void RendezvousSend::tell(RendezvousWay way, const std::string& why) {
   const std::string all = with_second_reason(why, "the sender cannot share it", why_not_shared_);
   verdict_.way = way;
   all.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
-  if (way == Way::pieces) session_.gpus().note_staged(static_cast<int>(peer_), all);
-  stage_ = way == Way::direct ? Stage::tells : Stage::pieces;
+  if (way == RendezvousWay::pieces) session_.gpus().note_staged(static_cast<int>(peer_), all);
+  stage_ = way == RendezvousWay::direct ? Stage::tells : Stage::pieces;
   session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
 }
 

@@ -30,7 +30,7 @@ class RendezvousSend : public Activity {
   void read_reply();
   void check_reply() const;
   void start_copy();
-  void tell(Way way, const std::string& why);
+  void tell(RendezvousWay way, const std::string& why);
   void end();
   void tell_pieces();
   std::string choose_network_way();

@@ -34,7 +34,7 @@ constexpr ucp_tag_t left_to_ucx_tag(int from, std::uint32_t number) {
   return make_tag(rendezvous_group, true, from, rts_numbers + number % rest, {});
 }
 
-enum class Way : std::uint32_t { direct, pieces, read };
+enum class RendezvousWay : std::uint32_t { direct, pieces, read };
 
 struct ReadyToSend {
   std::uint32_t element_type = 0;
@@ -52,7 +52,7 @@ inline std::string with_second_reason(std::string first, const char* what, const
 inline constexpr std::uint32_t no_network_path = ~std::uint32_t{0};
 
 struct ClearToSend {
-  Way way = Way::pieces;
+  RendezvousWay way = RendezvousWay::pieces;
   std::uint32_t element_type = 0;
   std::uint32_t on_gpu = 0, gpu_index = 0;
   std::uint32_t ucx_reaches = 0;  // UCX can write to the destination
@@ -61,10 +61,10 @@ struct ClearToSend {
   std::array<char, 128> why_not_direct{};
 };
 
-// Way::direct: the bytes have arrived. Way::pieces: the bytes follow in pieces; between machines by a way of the plan,
-// if it has one.
+// RendezvousWay::direct: the bytes have arrived. RendezvousWay::pieces: the bytes follow in pieces; between machines by
+// a way of the plan, if it has one.
 struct Finished {
-  Way way = Way::pieces;
+  RendezvousWay way = RendezvousWay::pieces;
   std::uint32_t network_path = no_network_path;
   std::array<char, 120> why_not_direct{};
 };

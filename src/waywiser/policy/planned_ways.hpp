@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waywiser/base/way.hpp"
+
+namespace waywiser {
+
+class Chooser;
+
+// An operation whose ways are not paths.
+struct WaysOf {
+  std::string_view operation = {};  // "all_reduce"; lives as long as the program
+  std::string_view memory = {};     // "host" or "gpu"
+  int ranks = 0;                    // 0: of any number
+};
+
+struct PlannedWay {
+  Bytes from = 0, to = 0;  // inclusive
+  Way way;
+};
+
+// In the order of sizes; none without a plan, which is nullptr.
+std::vector<PlannedWay> planned_ways(const Chooser* chooser, const WaysOf& wanted);
+[[noreturn]] void refuse_planned_way(const WaysOf& wanted, const Way& way);
+// One line on standard error: nothing falls back in silence.
+void tell_passed_over(const PlannedWay& planned, const WaysOf& wanted, const std::string& why);
+
+// The plan's ways for one operation, read once into the type that their user runs: no text is compared later.
+template <typename Typed>
+class PlannedWays {
+ public:
+  struct Row {
+    PlannedWay planned;
+    Typed way;
+    mutable bool is_told = false;  // that it was passed over
+  };
+
+  PlannedWays() = default;
+  // `read`: from Way to std::optional<Typed>. Throws invalid_input for a way of the plan that it does not know.
+  template <typename Read>
+  PlannedWays(const Chooser* chooser, const WaysOf& wanted, Read read) : wanted_(wanted) {
+    for (PlannedWay& planned : planned_ways(chooser, wanted)) {
+      std::optional<Typed> way = read(planned.way);
+      if (!way) refuse_planned_way(wanted, planned.way);
+      rows_.push_back({std::move(planned), *std::move(way)});
+    }
+  }
+
+  // The way for this size; nullptr: the plan has none that `may` be taken. The first time that a row is passed over,
+  // `why_not` says why, for people.
+  template <typename May, typename WhyNot>
+  const Typed* find(Bytes bytes, May may, WhyNot why_not) const {
+    for (const Row& row : rows_) {
+      if (bytes < row.planned.from || bytes > row.planned.to) continue;
+      if (may(row.way)) return &row.way;
+      if (!std::exchange(row.is_told, true)) tell_passed_over(row.planned, wanted_, why_not(row.way));
+    }
+    return nullptr;
+  }
+  const std::vector<Row>& rows() const noexcept { return rows_; }
+
+ private:
+  WaysOf wanted_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace waywiser
