@@ -59,7 +59,9 @@ def configure(cuda, tests):
         BUILD.mkdir(exist_ok=True)
         marker.touch()
     option = "ON" if marker.exists() else "OFF"
-    _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option, "WAYWISER_UNITY": "ON"})
+    options = {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option, "WAYWISER_UNITY": "ON"}
+    options["WAYWISER_OPTIMIZATION"] = os.environ.get("WAYWISER_OPTIMIZATION", "-O3")
+    _configure(BUILD, options)
 
 
 def configure_for_lint(cuda):
