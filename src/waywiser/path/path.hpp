@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "waywiser/base/json.hpp"
-#include "waywiser/device/place.hpp"
 #include "waywiser/base/way.hpp"
+#include "waywiser/device/place.hpp"
 
 namespace waywiser {
 
