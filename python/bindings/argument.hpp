@@ -53,7 +53,7 @@ struct Argument {
 // The same for an item of a list.
 template <typename T>
 T item(nanobind::handle given, const char* name) {
-  T value;
+  T value{};
   if (!nanobind::try_cast(given, value)) refuse_argument(name, given, Expected<T>::words);
   return value;
 }
