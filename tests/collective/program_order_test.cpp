@@ -28,9 +28,9 @@ enum class Messages { in_slots, direct };
 class ProgramRanks {
  public:
   ProgramRanks(std::vector<Schedule> schedules, std::vector<PlainArrays> arrays, const EvaluationTerms& terms,
-               Messages messages = Messages::in_slots, const char* algorithm = "")
+               Messages messages = Messages::in_slots, std::string_view algorithm = "")
       : schedules_(std::move(schedules)), arrays_(std::move(arrays)), ranks_(schedules_.size()) {
-    algorithms_.set(program_algorithm(parse_way(algorithm)));
+    if (!algorithm.empty()) algorithms_.set(program_algorithm(parse_way(algorithm)));
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].direct.resize(schedules_[rank].steps.size());
     for (std::size_t rank = 0; messages == Messages::direct && rank < ranks_.size(); ++rank) make_direct(rank, terms);
     std::vector<std::byte*> landings;

@@ -862,7 +862,8 @@ TEST(GroupOnGpus, NanAndSignedZeroAreAlikeInEveryWay) {
             no_problems);
 }
 
-// An impossible algorithm of a plan is skipped. A possible one is used: its grid is too large, which is an error.
+// An algorithm of a plan that does not run here is passed over; one that nobody knows is refused. A possible one is
+// used: its grid is too large, which is an error.
 TEST(GroupOnGpus, ThePlanSaysWhich) {
   const auto problems_with = [](const std::string& way) {
     TestRanks ranks(2);
@@ -870,7 +871,7 @@ TEST(GroupOnGpus, ThePlanSaysWhich) {
     ranks.chooser_of = [&](int) {
       Plan plan;
       plan.collectives = {{"all_reduce", "gpu", 2, 0, 1 << 20, way, {}, "", 0, ""},
-                          {"broadcast", "host", 2, 0, 1 << 20, way, {}, "", 0, ""}};
+                          {"broadcast", "host", 2, 0, 1 << 20, "binomial", {}, "", 0, ""}};
       return std::make_shared<const Chooser>(std::move(plan));
     };
     return ranks.in_processes([](Group& group) {
@@ -879,7 +880,9 @@ TEST(GroupOnGpus, ThePlanSaysWhich) {
     });
   };
   EXPECT_EQ(problems_with("nccl"), no_problems);
-  EXPECT_EQ(problems_with("binomial"), no_problems);
+  EXPECT_EQ(problems_with("hierarchy"), no_problems);
+  EXPECT_NE(problems_with("binomial")[0].find("plan: all_reduce of gpu arrays has no way 'binomial'"),
+            std::string::npos);
   const auto problems = problems_with("one_shot(blocks=600,threads=64)");
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_NE((problems[0] + problems[1]).find("600 blocks"), std::string::npos) << problems[0] << problems[1];
