@@ -871,7 +871,7 @@ TEST(GroupOnGpus, ThePlanSaysWhich) {
     ranks.chooser_of = [&](int) {
       Plan plan;
       plan.collectives = {{"all_reduce", "gpu", 2, 0, 1 << 20, way, {}, "", 0, ""},
-                          {"broadcast", "host", 2, 0, 1 << 20, "binomial", {}, "", 0, ""}};
+                          {"broadcast", "host", 2, 0, 1 << 20, "binomial_tree", {}, "", 0, ""}};
       return std::make_shared<const Chooser>(std::move(plan));
     };
     return ranks.in_processes([](Group& group) {
