@@ -141,7 +141,8 @@ def test_output_that_cannot_be_written(
     (tmp_path / "file").write_text("mine")
     source = {"plan": ["--profile", f"{tmp_path}/from/profile.json"], "report": ["--results", f"{tmp_path}/from"]}
     for target in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/1/nowhere")):
-        assert run([verb, "--results", str(target), *source.get(verb, [])]) == 2
+        where = "--output" if verb == "report" else "--results"
+        assert run([verb, where, str(target), *source.get(verb, [])]) == 2
         assert str(target) in _one_line(capsys)
     assert (tmp_path / "file").read_text() == "mine"
     assert not core.calls
