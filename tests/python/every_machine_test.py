@@ -65,7 +65,11 @@ def test_what_follows_a_tuning(name: str, nodes: int, run: Run, tmp_path: Path) 
             works(run, "explain", "gpu0", f"{name}:gpu0", "64K", "--operation", operation, "--results", results)
 
 
-@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) for one in ("dgx-a100", "dgx-2", SMALL)])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.slow) for one in ("dgx-a100", SMALL)]
+    + [pytest.param("dgx-2", marks=pytest.mark.long)],
+)
 def test_one_question(name: str, run: Run) -> None:
     """Of a machine for which nothing is there yet."""
     there = [] if name == ALONE else [("gpu0", f"{name}:gpu0", "latency")]

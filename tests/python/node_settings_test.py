@@ -85,6 +85,7 @@ def test_rows_for_every_setting_operation_and_rail() -> None:
     assert staged == {"pageable", "whole", "pipelined"}
 
 
+@pytest.mark.long
 def test_a_cluster_of_three_types_has_rows_from_each_to_each() -> None:
     for machine in STUDIED:
         nodes = between_nodes(profile_of(machine, mixed=True)).by_node
@@ -305,7 +306,7 @@ def emitted(machine: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("machine", [*STUDIED, "dgx-a100"])
+@pytest.mark.parametrize("machine", [*STUDIED, pytest.param("dgx-a100", marks=pytest.mark.long)])
 def test_every_variable_is_known_to_its_library(machine: str) -> None:
     known = {"UCX_GDR_COPY_BW"}  # of a module that no package has; named in UCX's gdr_copy_iface.c
     for name in ("ucx-debian", "ucx-wheel", "mpich", "nccl"):

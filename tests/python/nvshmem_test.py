@@ -135,7 +135,10 @@ def test_the_types_are_those_of_the_page() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(one, marks=() if one.stem == "ring_shift" else pytest.mark.long, id=one.stem) for one in SAMPLES],
+)
 def test_programs_of_nvshmem_compile(source: Path, tmp_path: Path) -> None:
     """Also in several parts that are linked for the device, as NVSHMEM's programs are."""
     text = source.read_text()

@@ -32,7 +32,12 @@ from waywiser.units import format_bytes, format_seconds
 SIZES = (8, 4 << 10, 8 << 10, 64 << 10, 1 << 20, 64 << 20)
 MEMORIES = [("gpu0", "gpu0"), ("host0", "gpu0"), ("gpu0", "host0"), ("host0", "host0")]
 # Alone: two nodes of the type. In the cluster file: from a node of the first type to one of the second.
-NODES = [("hse-a", "hse-a", False), ("hse-e", "hse-e", False), ("hse-a", "hse-e", True), ("hse-c", "hse-a", True)]
+NODES = [
+    ("hse-a", "hse-a", False),
+    ("hse-e", "hse-e", False),
+    ("hse-a", "hse-e", True),
+    pytest.param("hse-c", "hse-a", True, marks=pytest.mark.long),
+]
 Setting = dict[str, str]
 Times = dict[int, float]
 
