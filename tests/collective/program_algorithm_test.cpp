@@ -45,7 +45,13 @@ TEST(ProgramAlgorithm, WhereLinesMayBreakLL128IsNotTaken) {
   ProgramAlgorithms algorithms(&chooser);
   EXPECT_EQ(chosen(algorithms, 8), "LL128");
   algorithms.set_why_no_ll128("no NVLink");
+  const ProgramAlgorithms copy = algorithms;
+  testing::internal::CaptureStderr();
   EXPECT_EQ(chosen(algorithms, 8), "LL");
+  EXPECT_EQ(chosen(copy, 8), "LL");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "waywiser: prepared_exchange of gpu arrays: LL128, which the plan has from 0 on, does not run: no NVLink\n")
+      << "said once, whichever copy is asked";
   algorithms.set(program_algorithm(parse_way("LL128(piece=1K)")));
   try {
     algorithms.of(8);

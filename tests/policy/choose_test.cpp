@@ -159,6 +159,14 @@ TEST(Choose, WhatWasMeasuredElsewhereInTheRangeServesTheRow) {
   EXPECT_FALSE(apart.rows[1].encrypted) << "nobody has measured it there";
 }
 
+TEST(Choose, WhatWasNeverMeasuredServesNoRow) {
+  Profile profile = made_up_profile({{"ucx", line(1e-6, 1e9)}, {"tls", line(1e-5, 1e9)}});
+  profile.series[1].points.clear();
+  const Plan plan = choose(profile, mechanism_order());
+  ASSERT_EQ(plan.rows.size(), 1u);
+  EXPECT_FALSE(plan.rows[0].encrypted);
+}
+
 TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   Profile profile = made_up_profile({{"a", line(1e-6, 1e9)}});
   const auto add = [&](const char* memory, int ranks, const char* way, const made_up::TimeOf& seconds) {

@@ -47,7 +47,7 @@ std::optional<Path> fastest(const std::vector<const Series*>& all, const Segment
   const Series* best = nullptr;
   std::pair least(std::numeric_limits<double>::infinity(), 0.0);  // distance, seconds
   for (const Series* series : all) {
-    if (!may(series->path)) continue;
+    if (series->points.empty() || !may(series->path)) continue;
     const Cost cost(series->points);
     const double at = std::clamp(bytes, static_cast<double>(series->points.front().bytes),
                                  static_cast<double>(series->points.back().bytes));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,7 @@ class PlannedWays {
   struct Row {
     PlannedWay planned;
     Typed way;
-    mutable bool is_told = false;  // that it was passed over
+    bool is_told = false;  // that it was passed over
   };
 
   PlannedWays() = default;
@@ -47,7 +48,7 @@ class PlannedWays {
     for (PlannedWay& planned : planned_ways(chooser, wanted)) {
       std::optional<Typed> way = read(planned.way);
       if (!way) refuse_planned_way(wanted, planned.way);
-      rows_.push_back({std::move(planned), *std::move(way)});
+      rows_->push_back({std::move(planned), *std::move(way)});
     }
   }
 
@@ -55,18 +56,18 @@ class PlannedWays {
   // `why_not` says why, for people.
   template <typename May, typename WhyNot>
   const Typed* find(Bytes bytes, May may, WhyNot why_not) const {
-    for (const Row& row : rows_) {
+    for (Row& row : *rows_) {
       if (bytes < row.planned.from || bytes > row.planned.to) continue;
       if (may(row.way)) return &row.way;
       if (!std::exchange(row.is_told, true)) tell_passed_over(row.planned, wanted_, why_not(row.way));
     }
     return nullptr;
   }
-  const std::vector<Row>& rows() const noexcept { return rows_; }
+  const std::vector<Row>& rows() const noexcept { return *rows_; }
 
  private:
   WaysOf wanted_;
-  std::vector<Row> rows_;
+  std::shared_ptr<std::vector<Row>> rows_ = std::make_shared<std::vector<Row>>();  // of all copies: they tell once
 };
 
 }  // namespace waywiser

@@ -46,12 +46,13 @@ GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) c
   return default_way(call, type);
 }
 
-// Empty if it can, or if nobody knows why not.
 std::string GpuCollectives::why_cannot(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const {
   if (way.engine == Engine::nccl)
-    return why_no_nccl_.empty() ? NcclCommunicator::why_not(call, type).value_or("") : why_no_nccl_;
+    return why_no_nccl_.empty() ? NcclCommunicator::why_not(call, type).value_or("it has no such call") : why_no_nccl_;
   if (way.engine == Engine::hierarchy) return "it is for ranks on several machines, with kernels on each";
-  return why_no_kernels().empty() ? domain_.why_no_ll128() : why_no_kernels();
+  if (!why_no_kernels().empty()) return why_no_kernels();
+  if (fused::is_ll128(way.method) && !domain_.why_no_ll128().empty()) return domain_.why_no_ll128();
+  return fused::why_no_kernel(call).value_or("no kernel does it in this way");
 }
 
 std::optional<GpuAlgorithm> GpuCollectives::algorithm_for(RankExchange& exchange, const Members& members,
