@@ -17,6 +17,7 @@ _LONGEST_HEAD = 8 << 10
 class ScrapeServer:
     """Answers GET and HEAD of / and /metrics with what the registry has, which is not read again for `fresh` seconds.
 
+    Who has to go because too many others ask gets 503, if possible one that has said nothing yet.
     Raises OSError if it cannot listen there.
     """
 
@@ -30,7 +31,8 @@ class ScrapeServer:
         listener = socket.create_server((address, port), family=family)
         self.server_port = int(listener.getsockname()[1])
         self._ended = threading.Event()
-        reception = Reception(listener, self._answer, most=_MOST, seconds=_SECONDS)
+        full = _response("503 Service Unavailable", "text/plain", b"too many others ask: try again\n")
+        reception = Reception(listener, self._answer, most=_MOST, seconds=_SECONDS, farewell=full)
         self._thread = threading.Thread(target=reception.run, args=(self._ended,), daemon=True)
         self._thread.start()
 
