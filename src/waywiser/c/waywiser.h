@@ -92,6 +92,7 @@ typedef struct ww_prepared ww_prepared;
 typedef struct ww_halo ww_halo;
 typedef struct ww_stream ww_stream;
 typedef struct ww_remote ww_remote;
+typedef struct ww_plan ww_plan;
 
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
  * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
@@ -131,6 +132,28 @@ typedef struct ww_message_status {
   ww_type type;
   size_t count; /* elements */
 } ww_message_status;
+
+/* What a plan is asked for. A transfer between two memories has a source and a destination; all else has a memory and a
+ * number of ranks. */
+typedef struct ww_plan_key {
+  const char*
+      operation;      /* of a transfer "latency", "streaming", "bidirectional" or "loaded"; "all_reduce", "message" */
+  const char* source; /* "gpu0", "host0" */
+  const char* destination; /* the same, or of another node, as `waywiser explain` takes it */
+  const char* rail;        /* the network device that the rank is bound to; NULL: any */
+  int processes;           /* of a transfer: 1, or 2 if each has its own process */
+  const char* memory;      /* "host" or "gpu" */
+  int ranks;
+} ww_plan_key;
+
+/* What the plan says, as text that ends with a zero and is cut where it is too long. */
+typedef struct ww_plan_choice {
+  char way[256];       /* "copy_engine", "LL128(blocks=16)" */
+  char runner_up[256]; /* "": there is none */
+  char why[256];
+  double seconds;         /* by the measurements; 0 beyond the sizes that were measured */
+  double runner_up_ratio; /* its time divided by that of the way, in the middle of the range of sizes; 0: none */
+} ww_plan_choice;
 
 /* What one rank gives to a neighbour, and what it takes from it. If two ranks are neighbours in several ways, tags
  * (0 to 32766) match what is given with what is taken. */
@@ -428,6 +451,18 @@ WW_API int ww_gpu_copy(ww_group* group, void* to, const void* from, size_t bytes
 /* Collective: sets up what operations of up to `largest` bytes a block need on this GPU. Then the first of them waits
  * for no rank on the host and can be captured in a graph. */
 WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
+
+/* Plans, which `waywiser tune` writes: what to take for which size, for programs that move the bytes themselves. No
+ * group is needed. Any number of threads may ask one plan at once. Errors: invalid input.
+ * ------------
+ */
+
+/* file: plan.json; NULL: that of WAYWISER_PLAN. Errors also: unavailable if there is none. */
+WW_API int ww_plan_open(const char* file, ww_plan** plan);
+/* Errors also: unavailable if the plan has no row for this. */
+WW_API int ww_plan_choose(const ww_plan* plan, const ww_plan_key* key, size_t bytes, ww_plan_choice* choice);
+/* NULL is allowed. */
+WW_API void ww_plan_free(ww_plan* plan);
 
 /* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
  * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run, ww_remote_launch, ww_remote_record, ww_remote_wait

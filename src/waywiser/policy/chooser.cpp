@@ -119,6 +119,13 @@ const PlanRow* Chooser::choose(Place source, Place destination, int processes, O
   return i < table.to.size() && bytes >= table.from[i] ? table.rows[i] : nullptr;
 }
 
+const CollectiveRow* Chooser::row_of(const WaysOf& wanted, Bytes bytes) const noexcept {
+  const auto found = std::ranges::find_if(plan_.collectives, [&](const CollectiveRow& row) {
+    return is_of(row, wanted) && bytes >= row.from_bytes && bytes <= row.to_bytes;
+  });
+  return found == plan_.collectives.end() ? nullptr : &*found;
+}
+
 Path Chooser::path_for(const PlanRow& row, Place source, Place destination) {
   return for_pair(row.path, source, destination);
 }

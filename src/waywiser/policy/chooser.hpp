@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "waywiser/policy/plan.hpp"
+#include "waywiser/policy/planned_ways.hpp"
 
 namespace waywiser {
 
@@ -23,6 +24,8 @@ class Chooser {
   static Path path_for(const PlanRow& row, Place source, Place destination);
   // The same for the row's best measured path that one process runs alone on `worker`; empty: the row has none.
   static std::optional<Path> path_run_by(const PlanRow& row, Place source, Place destination, Place worker);
+  // The row for what is not a path; nullptr: the plan has none. Slower: users read their rows once (PlannedWays).
+  const CollectiveRow* row_of(const WaysOf& wanted, Bytes bytes) const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
  private:

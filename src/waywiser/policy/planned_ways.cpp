@@ -8,13 +8,16 @@
 
 namespace waywiser {
 
+bool is_of(const CollectiveRow& row, const WaysOf& wanted) noexcept {
+  return row.operation == wanted.operation && row.memory == wanted.memory &&
+         (wanted.ranks == 0 || row.ranks == wanted.ranks);
+}
+
 std::vector<PlannedWay> planned_ways(const Chooser* chooser, const WaysOf& wanted) {
   std::vector<PlannedWay> found;
   if (chooser == nullptr) return found;
   for (const CollectiveRow& row : chooser->plan().collectives)
-    if (row.operation == wanted.operation && row.memory == wanted.memory &&
-        (wanted.ranks == 0 || row.ranks == wanted.ranks))
-      found.push_back({row.from_bytes, row.to_bytes, parse_way(row.way)});
+    if (is_of(row, wanted)) found.push_back({row.from_bytes, row.to_bytes, parse_way(row.way)});
   std::ranges::sort(found, {}, &PlannedWay::from);
   return found;
 }

@@ -12,6 +12,7 @@
 namespace waywiser {
 
 class Chooser;
+struct CollectiveRow;
 
 // An operation whose ways are not paths.
 struct WaysOf {
@@ -19,6 +20,8 @@ struct WaysOf {
   std::string_view memory = {};     // "host" or "gpu"
   int ranks = 0;                    // 0: of any number
 };
+
+bool is_of(const CollectiveRow& row, const WaysOf& wanted) noexcept;
 
 struct PlannedWay {
   Bytes from = 0, to = 0;  // inclusive

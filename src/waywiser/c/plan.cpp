@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "waywiser/base/environment.hpp"
+#include "waywiser/c/handles.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+using namespace waywiser;
+
+struct ww_plan {
+  Chooser chooser;
+};
+
+namespace {
+
+std::string_view given_text(const char* text, const char* what) {
+  return text == nullptr ? throw Error(ErrorKind::invalid_input, std::string(what) + " is NULL") : text;
+}
+
+template <std::size_t N>
+void write(char (&into)[N], const std::string& text) {
+  const std::size_t length = std::min(text.size(), N - 1);
+  std::memcpy(into, text.data(), length);
+  into[length] = '\0';
+}
+
+template <typename Row>
+void write(ww_plan_choice& choice, const Row& row, const std::string& way, const std::string& runner_up, Bytes bytes) {
+  write(choice.way, way);
+  write(choice.runner_up, runner_up);
+  write(choice.why, row.why);
+  choice.seconds = expected_at(row.expected, bytes).value_or(0);
+  choice.runner_up_ratio = row.runner_up_ratio;
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorKind::unavailable, "the plan has no row for " + what);
+}
+
+void choose_path(const Chooser& chooser, const ww_plan_key& key, Bytes bytes, ww_plan_choice& choice) {
+  const Place source = parse_place(key.source),
+              destination = parse_place(given_text(key.destination, "the destination"));
+  const Operation operation = parse_operation(given_text(key.operation, "the operation"));
+  const std::string_view rail = key.rail == nullptr ? "" : key.rail;
+  if (key.processes < 1 || key.processes > 2) throw Error(ErrorKind::invalid_input, "processes are 1 or 2");
+  const PlanRow* row = chooser.choose(source, destination, key.processes, operation, bytes, rail);
+  if (row == nullptr) refuse(std::string(name(operation)) + " from " + text(source) + " to " + text(destination));
+  const auto label_of = [&](const Path& path) { return label(path); };
+  write(choice, *row, label_of(Chooser::path_for(*row, source, destination)),
+        row->runner_up ? label_of(*row->runner_up) : "", bytes);
+}
+
+void choose_way(const Chooser& chooser, const ww_plan_key& key, Bytes bytes, ww_plan_choice& choice) {
+  const WaysOf wanted{given_text(key.operation, "the operation"), given_text(key.memory, "the memory"), key.ranks};
+  if (key.ranks < 2) throw Error(ErrorKind::invalid_input, "a plan is for 2 ranks or more");
+  const CollectiveRow* row = chooser.row_of(wanted, bytes);
+  if (row == nullptr)
+    refuse(std::string(wanted.operation) + " of " + std::to_string(wanted.ranks) + " ranks, " +
+           std::string(wanted.memory) + " arrays");
+  write(choice, *row, row->way, row->runner_up, bytes);
+}
+
+}  // namespace
+
+int ww_plan_open(const char* file, ww_plan** plan) {
+  return guarded([&] {
+    given(plan, "the place for the plan");
+    const std::string named = file != nullptr ? file : environment("WAYWISER_PLAN").value_or("");
+    if (named.empty()) throw Error(ErrorKind::unavailable, "no plan: WAYWISER_PLAN is not set");
+    *plan = new ww_plan{Chooser(plan_from_json(read_json(named), named))};
+  });
+}
+
+int ww_plan_choose(const ww_plan* plan, const ww_plan_key* key, size_t bytes, ww_plan_choice* choice) {
+  return guarded([&] {
+    const Chooser& chooser = given(plan, "the plan").chooser;
+    given(choice, "the place for the choice");
+    ww_plan_choice found{};
+    (given(key, "the key").source != nullptr ? choose_path : choose_way)(chooser, *key, bytes, found);
+    *choice = found;
+  });
+}
+
+void ww_plan_free(ww_plan* plan) { delete plan; }
