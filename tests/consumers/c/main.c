@@ -296,6 +296,31 @@ static void refusals(void) {
   REFUSED(ww_set_timeout(group, -1), WW_INVALID_INPUT, "");
 }
 
+static void plans(void) {
+  static const char text[] =
+      "{\"schema\": \"waywiser.plan\", \"version\": 2, \"fingerprint\": \"f\", \"machine\": \"m\", \"backend\": "
+      "\"cuda\", "
+      "\"simulated\": true, \"other_nodes\": [], \"rows\": [], \"collectives\": [{\"operation\": \"all_reduce\", "
+      "\"memory\": \"gpu\", \"ranks\": 2, \"from_bytes\": 0, \"to_bytes\": 100, \"way\": \"LL\", \"expected\": [], "
+      "\"runner_up\": \"\", \"runner_up_ratio\": 0, \"why\": \"the only way at 8\"}]}";
+  char name[64];
+  ww_plan* plan = NULL;
+  ww_plan_key key = {0};
+  ww_plan_choice choice;
+  snprintf(name, sizeof name, "plan-%d.json", rank);
+  FILE* file = fopen(name, "w");
+  CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+  DO(ww_plan_open(name, &plan));
+  remove(name);
+  key.operation = "all_reduce";
+  key.memory = "gpu";
+  key.ranks = 2;
+  DO(ww_plan_choose(plan, &key, 100, &choice));
+  CHECK(strcmp(choice.way, "LL") == 0 && choice.seconds == 0);
+  REFUSED(ww_plan_choose(plan, &key, 101, &choice), WW_UNAVAILABLE, "no row for all_reduce of 2 ranks");
+  ww_plan_free(plan);
+}
+
 /* Rank 1 gives up; the others hear why. */
 static int one_gives_up(void) {
   if (ww_join(NULL, &group) != WW_OK) return 1;
@@ -327,6 +352,7 @@ int main(int arguments, char** argument) {
   collectives_with_counts();
   windows();
   groups();
+  plans();
   refusals();
   gpus();
   if (problems == 0) {
