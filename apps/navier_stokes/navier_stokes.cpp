@@ -73,7 +73,7 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.whole_level = options.integer("whole-level", -1, many);
   made.steady = real(options, "steady", 0, 1e9);
   made.exchange = options.choice("exchange", {"default", "auto", "whole_field", "per_neighbor", "packed", "direct",
-                                              "direct_packed", "strided", "batched", "gpu_aware"});
+                                              "direct_packed", "strided", "gpu_aware"});
   made.tune_seconds = real(options, "tune", 0, 60);
   made.threads = static_cast<int>(options.integer("threads", 1, 1024));
   made.folder = options.text("output");

@@ -14,7 +14,6 @@ VARIANTS = [
     "direct",
     "direct_packed",
     "strided",
-    "batched",
     "gpu_aware",
     "auto",
 ]

@@ -105,8 +105,8 @@ TEST(HaloChoice, GpusWithoutACellHaveTheVariantsOfGpus) {
       domain = MadeUpDomain::of_lists(group.size(), seed);
     RankFields fields(group, domain, true);
     HaloExchange exchange(group, fields.partition(), fields.arrays());
-    for (const HaloVariant variant : {HaloVariant::strided, HaloVariant::batched, HaloVariant::gpu_aware,
-                                      HaloVariant::whole_field, HaloVariant::packed}) {
+    for (const HaloVariant variant :
+         {HaloVariant::strided, HaloVariant::gpu_aware, HaloVariant::whole_field, HaloVariant::packed}) {
       exchange.use(variant);
       exchange.exchange();
       fields.require_exchanged(0);

@@ -88,8 +88,7 @@ TEST(HaloExchange, OnAStreamAndInAGraph) {
       if (!is_direct(variant)) {
         const std::string why =
             error_of([&] { static_cast<void>(fields.stream().capture([&] { exchange.start(fields.stream()); })); });
-        const bool needs = variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
-        const std::string words = needs ? " needs" : " goes through";
+        const std::string words = variant == HaloVariant::gpu_aware ? " needs" : " goes through";
         require_that(why == "halo " + std::string(name(variant)) + words + " the host, which no graph can capture",
                      why);
         continue;
@@ -148,7 +147,6 @@ TEST(HaloExchange, CopiesOverTheBusAreThoseOfTheFormulas) {
     require_counts(HaloVariant::direct, {1, m * (n - 1), m * s2, 0, 0});
     require_counts(HaloVariant::direct_packed, {1, n - 1, m * s2, 0, 0});
     require_counts(HaloVariant::strided, {1, n - 1, m * s2, m * (n - 1) * 2, m * 2 * s2});
-    require_counts(HaloVariant::batched, {1, n - 1, m * s2, 0, 0});
     require_counts(HaloVariant::gpu_aware, {1, n - 1, m * s2, 0, 0});
     group.barrier();
   }),
@@ -163,9 +161,8 @@ TEST(HaloExchange, SeveralAreUnderWayAtOnce) {
       const MadeUpDomain one = usual_domain(3), other = MadeUpDomain::of_grid(3, 8);
       RankFields first(group, one, on_gpu), second(group, other, on_gpu);
       HaloExchange a(group, first.partition(), first.arrays()), b(group, second.partition(), second.arrays());
-      for (const HaloVariant variant :
-           {HaloVariant::whole_field, HaloVariant::packed, HaloVariant::batched, HaloVariant::gpu_aware}) {
-        const bool of_gpus = variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
+      for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::packed, HaloVariant::gpu_aware}) {
+        const bool of_gpus = variant == HaloVariant::gpu_aware;
         if (of_gpus && !on_gpu) continue;
         a.use(of_gpus ? variant : HaloVariant::per_neighbor);
         b.use(variant);
@@ -216,8 +213,6 @@ TEST(HaloExchange, WhereGpusDoNotReachEachOtherMessagesServe) {
     require_that(exchange.variant() == HaloVariant::packed, exchange.explain());
     const std::string why = error_of([&] { exchange.use(HaloVariant::direct); });
     require_that(why != "no error" && exchange.explain().find(why) != std::string::npos, exchange.explain());
-    const std::string no_batches = error_of([&] { exchange.use(HaloVariant::batched); });
-    require_that(no_batches == "rank 0: GPU 0 cannot map GPU 1 (a wall)", no_batches);
     for (const HaloVariant variant :
          {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::gpu_aware})
       exchange_by(variant, exchange, fields);
@@ -235,10 +230,8 @@ TEST(HaloExchange, SomeRanksHaveTheirFieldsOnTheHost) {
     HaloExchange exchange(group, fields.partition(), fields.arrays());
     const std::string why = error_of([&] { exchange.use(HaloVariant::direct); });
     require_that(why == "a schedule on arrays of GPUs: rank 1 has arrays of the host", why);
-    const std::string no_batches = error_of([&] { exchange.use(HaloVariant::batched); });
-    require_that(no_batches == "rank 1 has its fields in host memory", no_batches);
     const std::string not_aware = error_of([&] { exchange.use(HaloVariant::gpu_aware); });
-    require_that(not_aware == no_batches, not_aware);
+    require_that(not_aware == "rank 1 has its fields in host memory", not_aware);
     for (const HaloVariant variant : {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed})
       exchange_by(variant, exchange, fields);
     group.barrier();

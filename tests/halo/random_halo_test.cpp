@@ -31,15 +31,9 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
     }
   };
   for (const HaloVariant variant : halo_variants) {
-    const bool of_gpus =
-        variant == HaloVariant::strided || variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
+    const bool of_gpus = variant == HaloVariant::strided || variant == HaloVariant::gpu_aware;
     if ((is_direct(variant) && !direct) || (of_gpus && !on_gpu)) continue;
-    try {
-      exchange.use(variant);
-    } catch (const Error& error) {  // it copies a limited number of blocks; then the exchange stays as it was
-      const bool limited = variant == HaloVariant::batched && error.kind() == ErrorKind::unavailable;
-      require_that(limited && std::string(error.what()).find(" blocks to copy") != std::string::npos, error.what());
-    }
+    exchange.use(variant);
     require_right();
   }
   const std::span<const HaloVariant> all(mixable), of_hosts = all.first(2), of_kernels = all.last(2);

@@ -65,7 +65,7 @@ def test_grids_on_gpus() -> None:
     halo = ww.HaloExchange(group, grid, fields)
     assert halo.variant == "direct", halo.explain()
     stream = gpus.open_stream(group.rank)
-    every = ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "batched", "gpu_aware"]
+    every = ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "gpu_aware"]
     for variant in every:
         halo.use(variant)
         for on in [None, stream]:
@@ -75,8 +75,7 @@ def test_grids_on_gpus() -> None:
             if on is not None: group.synchronize(fields[0], stream=on)
             for field, want in zip(fields, wanted): assert (field.numpy() == want).all(), (variant, on)
     assert halo.counts("packed")["bus_copies"] == 4 and halo.counts("direct")["bus_copies"] == 0
-    for variant in ["batched", "gpu_aware"]:
-        assert halo.counts(variant)["exchanges"] == 2 and halo.counts(variant)["bus_copies"] == 0
+    assert halo.counts("gpu_aware")["exchanges"] == 2 and halo.counts("gpu_aware")["bus_copies"] == 0
     times = halo.tune(0.01)
     mixed = "mixed" in times  # sides differ in their fastest: then the mix and the best are compared again
     assert set(times) - {"mixed"} == set(every)
@@ -228,7 +227,7 @@ def test_what_does_not_fit_is_refused() -> None:
         "InputError a partition: a neighbour is rank 3: there are 1 ranks",
         "InputError a partition: cell 4 in a list of rank 0: there are 4",
         "InputError best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, "
-        "strided, batched, gpu_aware",
+        "strided, gpu_aware",
         "InputError finalize: call init_grid first",
         "InputError ghost= has 1 entries for 2 dimensions",
         "InputError parts=(2, 2) are 4 boxes for 1 ranks",

@@ -15,9 +15,7 @@ from waywiser.halo.partition import Partition
 if TYPE_CHECKING:
     from waywiser.group.group import Group
 
-HaloVariant = Literal[
-    "whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "batched", "gpu_aware"
-]
+HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "gpu_aware"]
 MIXED = "mixed"  # sides have variants of their own
 
 

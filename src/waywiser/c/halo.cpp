@@ -13,10 +13,8 @@ static_assert(static_cast<int>(HaloVariant::packed) == WW_HALO_PACKED);
 static_assert(static_cast<int>(HaloVariant::direct) == WW_HALO_DIRECT);
 static_assert(static_cast<int>(HaloVariant::direct_packed) == WW_HALO_DIRECT_PACKED);
 static_assert(static_cast<int>(HaloVariant::strided) == WW_HALO_STRIDED);
-static_assert(static_cast<int>(HaloVariant::batched) == WW_HALO_BATCHED);
 static_assert(static_cast<int>(HaloVariant::gpu_aware) == WW_HALO_GPU_AWARE);
 static_assert(static_cast<int>(HaloVariant::mixed) == WW_HALO_MIXED);
-static_assert(WW_HALO_MIXED == std::size(halo_variants));
 
 namespace {
 

@@ -80,7 +80,6 @@ typedef enum ww_halo_variant WW_ANY_INT {
   WW_HALO_DIRECT = 3,        /* as per_neighbor, by one kernel */
   WW_HALO_DIRECT_PACKED = 4, /* as packed, by one kernel */
   WW_HALO_STRIDED = 5,       /* as packed; the copy engine of a GPU packs */
-  WW_HALO_BATCHED = 6,       /* one call copies all parts into the neighbours' memory, by the copy engine */
   WW_HALO_GPU_AWARE = 7,     /* as packed; the group's messages get the packed GPU memory */
   WW_HALO_MIXED = 8          /* sides differ: ww_halo_use_sides */
 } ww_halo_variant;
@@ -411,7 +410,7 @@ WW_API int ww_halo_use(ww_halo* halo, ww_halo_variant variant);
 WW_API int ww_halo_side_count(const ww_halo* halo, size_t* count);
 WW_API int ww_halo_side_at(const ww_halo* halo, size_t index, ww_halo_side* side);
 /* Collective: a variant for each side, at the rank that gives it; WW_HALO_WHOLE_FIELD, WW_HALO_STRIDED,
- * WW_HALO_BATCHED and WW_HALO_GPU_AWARE cannot be mixed. Errors as ww_halo_use. */
+ * WW_HALO_GPU_AWARE cannot be mixed. Errors as ww_halo_use. */
 WW_API int ww_halo_use_sides(ww_halo* halo, const ww_halo_variant* variants, size_t count);
 /* Collective: exchanges by each variant in turn for so many seconds, and at least once, then by mixes where time is
  * left; then uses the fastest. */

@@ -1,5 +1,4 @@
 #include "waywiser/base/error.hpp"
-#include "waywiser/device/copy_batch.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/strided_copy.hpp"
 
@@ -10,12 +9,6 @@ std::optional<std::string> why_no_cuda() { return "built without CUDA"; }
 std::unique_ptr<Platform> open_cuda_platform() { throw Error(ErrorKind::unavailable, *why_no_cuda()); }
 
 void copy_rows_by_cuda(Stream&, const std::byte*, const std::byte*, const StridedRows&, bool) {
-  throw Error(ErrorKind::unavailable, *why_no_cuda());
-}
-
-std::optional<std::string> why_no_copy_batches_of_cuda() { return why_no_cuda(); }
-
-void copy_batch_by_cuda(Stream&, std::span<const Region>, std::span<const ConstRegion>) {
   throw Error(ErrorKind::unavailable, *why_no_cuda());
 }
 

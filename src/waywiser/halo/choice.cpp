@@ -61,12 +61,11 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
 std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted) {
   if (wanted.kernels && !any_on_gpu)
     throw Error(ErrorKind::unavailable, "the fields are in host memory, which no kernel serves");
-  const bool batched = wanted.variant == HaloVariant::batched;
-  if ((batched || wanted.variant == HaloVariant::strided) && !any_on_gpu)
+  if (wanted.variant == HaloVariant::strided && !any_on_gpu)
     throw Error(ErrorKind::unavailable, "the fields are in host memory, which no copy engine serves");
   const bool gpu_aware = wanted.variant == HaloVariant::gpu_aware;
   if (gpu_aware && !any_on_gpu) throw Error(ErrorKind::unavailable, "the fields are in host memory");
-  if ((batched || gpu_aware) && host_rank >= 0)
+  if (gpu_aware && host_rank >= 0)
     throw Error(ErrorKind::unavailable, "rank " + std::to_string(host_rank) + " has its fields in host memory");
   std::unique_ptr<HaloRun> hosts, kernels;
   throw_at_all(group, failure_of([&] {
@@ -75,10 +74,9 @@ std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted)
                    kernels = scheduled_run(group, halo_schedule(wanted.variant, parts_of_kernels(all, true)), arrays);
                  if (!wanted.hosts) return;
                  const HaloBoundary rest = parts_of_kernels(all, false);
-                 hosts = batched     ? batched_run(group, rest, arrays)
-                         : gpu_aware ? gpu_aware_run(group, rest, arrays)
-                         : on_gpu    ? staged_run(group, wanted.variant, rest, arrays)
-                                     : scheduled_run(group, halo_schedule(wanted.variant, rest), arrays);
+                 hosts = gpu_aware ? gpu_aware_run(group, rest, arrays)
+                         : on_gpu  ? staged_run(group, wanted.variant, rest, arrays)
+                                   : scheduled_run(group, halo_schedule(wanted.variant, rest), arrays);
                }));
   std::unique_ptr<HaloRun> made = !kernels ? std::move(hosts)
                                   : !hosts ? std::move(kernels)

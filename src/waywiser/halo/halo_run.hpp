@@ -43,8 +43,6 @@ std::unique_ptr<HaloRun> scheduled_run(Group& group, Schedule schedule, std::vec
 // the platform's errors.
 std::unique_ptr<HaloRun> staged_run(Group& group, HaloVariant variant, const HaloBoundary& boundary,
                                     std::vector<Elements> arrays);
-// The same for the variant batched, at all ranks. Throws unavailable too: at once, or at all ranks from prepare().
-std::unique_ptr<HaloRun> batched_run(Group& group, const HaloBoundary& boundary, std::vector<Elements> arrays);
 // The same for the variant gpu_aware.
 std::unique_ptr<HaloRun> gpu_aware_run(Group& group, const HaloBoundary& boundary, std::vector<Elements> arrays);
 

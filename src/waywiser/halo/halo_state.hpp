@@ -67,8 +67,8 @@ struct [[gnu::visibility("hidden")]] HaloExchange::State {
   std::unique_ptr<HaloRun> run;
   bool under_way = false;
   HaloTimes times;
-  Seconds first_start = 0, started = 0;                           // by now_seconds()
-  std::array<HaloCounts, std::size(halo_variants) + 1> counts{};  // of runs that are gone
+  Seconds first_start = 0, started = 0;                                               // by now_seconds()
+  std::array<HaloCounts, static_cast<std::size_t>(HaloVariant::mixed) + 1> counts{};  // of runs that are gone
   std::optional<HaloTuning> tuning;
   Seconds tuned_for = 0;  // 0: tune() has not chosen the variant
   std::filesystem::path tuned_file;

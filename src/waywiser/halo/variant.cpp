@@ -14,7 +14,6 @@ std::string_view name(HaloVariant variant) noexcept {
     case HaloVariant::direct: return "direct";
     case HaloVariant::direct_packed: return "direct_packed";
     case HaloVariant::strided: return "strided";
-    case HaloVariant::batched: return "batched";
     case HaloVariant::gpu_aware: return "gpu_aware";
     case HaloVariant::mixed: return "mixed";
   }

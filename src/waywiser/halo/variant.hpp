@@ -7,21 +7,20 @@ namespace waywiser {
 
 // How the boundary values travel: by messages of the hosts, the direct ones by kernels that reach the neighbours'
 // memory.
-enum class HaloVariant : std::uint8_t {
-  whole_field,    // through a copy of each whole field
-  per_neighbor,   // one message for each field and part of the boundary
-  packed,         // one message for each neighbour: all fields, all parts
-  direct,         // as per_neighbor, by one kernel
-  direct_packed,  // as packed, by one kernel
-  strided,        // as packed; the copy engine of a GPU packs
-  batched,        // one call copies all parts into the neighbours' memory, by the copy engine
-  gpu_aware,      // as packed; the group's messages get the packed GPU memory
-  mixed,          // the four between whole_field and strided, chosen for each side of the partition
+enum class HaloVariant : std::uint8_t {  // numbers as in the C interface
+  whole_field,                           // through a copy of each whole field
+  per_neighbor,                          // one message for each field and part of the boundary
+  packed,                                // one message for each neighbour: all fields, all parts
+  direct,                                // as per_neighbor, by one kernel
+  direct_packed,                         // as packed, by one kernel
+  strided,                               // as packed; the copy engine of a GPU packs
+  gpu_aware = 7,                         // as packed; the group's messages get the packed GPU memory
+  mixed,  // the four between whole_field and strided, chosen for each side of the partition
 };
 // Those that one word chooses.
 inline constexpr HaloVariant halo_variants[] = {
-    HaloVariant::whole_field,   HaloVariant::per_neighbor, HaloVariant::packed,  HaloVariant::direct,
-    HaloVariant::direct_packed, HaloVariant::strided,      HaloVariant::batched, HaloVariant::gpu_aware};
+    HaloVariant::whole_field,   HaloVariant::per_neighbor, HaloVariant::packed,   HaloVariant::direct,
+    HaloVariant::direct_packed, HaloVariant::strided,      HaloVariant::gpu_aware};
 
 [[gnu::visibility("default")]] std::string_view name(HaloVariant variant) noexcept;
 // Throws invalid_input with the names of halo_variants.
@@ -31,7 +30,7 @@ constexpr bool is_direct(HaloVariant variant) noexcept {
 }
 constexpr bool is_packed(HaloVariant variant) noexcept {
   return variant == HaloVariant::packed || variant == HaloVariant::direct_packed || variant == HaloVariant::strided ||
-         variant == HaloVariant::batched || variant == HaloVariant::gpu_aware;
+         variant == HaloVariant::gpu_aware;
 }
 // Whether sides may have it while others have another one.
 constexpr bool is_mixable(HaloVariant variant) noexcept {

@@ -20,8 +20,6 @@ class CudaStream : public Stream {
   Place place() const override { return place_; }
   void copy(Region destination, ConstRegion source) override;
   void copy(const cudaMemcpy3DParms& rows);
-  // By one call, which CUDA's default stream does not take.
-  void copy_batch(std::span<const Region> to, std::span<const ConstRegion> from);
   void before_pageable_read() override;
   void launch(const Kernel& kernel) override;
   void write_value(Region flag, std::uint64_t value) override;

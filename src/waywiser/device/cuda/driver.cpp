@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-constexpr unsigned interface_version = 12000, newer_version = 12040, batch_version = 12080;
+constexpr unsigned interface_version = 12000, newer_version = 12040;
 
 // nullptr without it.
 void* address_of(const char* name, unsigned version) {
@@ -58,7 +58,6 @@ Driver find_all() {
   find(driver.module_variable, "cuModuleGetGlobal");
   driver.function_parameter =
       reinterpret_cast<decltype(driver.function_parameter)>(address_of("cuFuncGetParamInfo", newer_version));
-  driver.copy_batch = reinterpret_cast<decltype(driver.copy_batch)>(address_of("cuMemcpyBatchAsync", batch_version));
   return driver;
 }
 

@@ -34,9 +34,6 @@ struct Driver {
   CUresult (*set_function_attribute)(CUfunction, CUfunction_attribute, int);
   CUresult (*occupancy)(int*, CUfunction, int, std::size_t);
   CUresult (*module_variable)(CUdeviceptr*, std::size_t*, CUmodule, const char*);
-  // The attributes are CUmemcpyAttributes of CUDA 12.8 or later; null before it.
-  CUresult (*copy_batch)(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t,
-                         std::size_t*, CUstream);
 };
 
 // Looked up on first use. Throws unavailable if the driver lacks one.
