@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -27,6 +28,35 @@ TEST(CallLock, KeepsOtherThreadsOutAndNests) {
   EXPECT_FALSE(refused_elsewhere(lock));
 }
 
+TEST(CallLock, NeverHasTwoThreads) {
+  std::atomic<int> both{0}, calls{0};
+  for (int turn = 0; turn < 500; ++turn) {
+    CallLock lock(false);
+    std::atomic<int> here{0}, inside{0};
+    const auto call = [&](int me) {
+      ++here;
+      while (here != 2) {
+      }
+      for (int tries = 0; tries < 50; ++tries) {
+        if (!lock.lock()) continue;
+        inside.store(me, std::memory_order_relaxed);  // an exchange would hide a store that is late
+        for (int look = 0; look < 10; ++look)
+          if (inside.load(std::memory_order_relaxed) != me) both = 1;
+        lock.unlock();
+        ++calls;
+      }
+    };
+    std::thread second(call, 2);
+    call(1);
+    second.join();
+    ASSERT_TRUE(lock.lock()) << "nobody is in it";
+    EXPECT_TRUE(refused_elsewhere(lock));
+    lock.unlock();
+  }
+  EXPECT_EQ(both, 0);
+  EXPECT_GT(calls, 500);
+}
+
 TEST(CallLock, HoldsBetweenCalls) {
   CallLock lock(false);
   ASSERT_TRUE(lock.hold() && lock.hold() && lock.lock());
@@ -50,6 +80,20 @@ TEST(CallLock, LetsDestructorsInWhereACallRests) {
   lock.come_back(left);
   lock.unlock();
   EXPECT_TRUE(refused_elsewhere(lock));
+  lock.unlock();
+  EXPECT_FALSE(refused_elsewhere(lock));
+}
+
+TEST(CallLock, ACallRestsWhereNobodyElseIs) {
+  CallLock lock(false);
+  ASSERT_TRUE(lock.lock());
+  lock.come_back(lock.rest());
+  ASSERT_TRUE(lock.lock());
+  lock.unlock();
+  lock.unlock();
+  EXPECT_FALSE(lock.is_mine());
+  ASSERT_TRUE(lock.lock());
+  lock.come_back(lock.rest());
   lock.unlock();
   EXPECT_FALSE(refused_elsewhere(lock));
 }
