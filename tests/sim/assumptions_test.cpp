@@ -72,7 +72,8 @@ TEST(Assumptions, OnlyWhatWasAskedForIsTold) {
 
 // A number that was taken from one part says from which.
 TEST(Assumptions, EveryNumberOfAPartInTheRowForAnyMachineSaysWhose) {
-  for (const auto& [name, entry] : package_parts().at("parts").at(0).at("values").items()) {
+  const Json parts = package_parts();
+  for (const auto& [name, entry] : parts.at("parts").at(0).at("values").items()) {
     const std::string source = entry.at("source");
     const bool general = source.starts_with("0: ") || source.starts_with("UCX_") || source.starts_with("transport/") ||
                          source.starts_with("a slot of UCX_") || name == "ucx.fragments";
