@@ -2,10 +2,12 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/c/handles.hpp"
 #include "waywiser/policy/chooser.hpp"
+#include "waywiser/policy/cost.hpp"
 
 using namespace waywiser;
 
@@ -26,12 +28,21 @@ void write(char (&into)[N], const std::string& text) {
   into[length] = '\0';
 }
 
+// 0 beyond the measured sizes.
+Seconds expected_at(const std::vector<std::pair<Bytes, Seconds>>& expected, Bytes bytes) {
+  std::vector<Point> points;
+  for (const auto& [size, seconds] : expected) points.push_back({.bytes = size, .seconds = seconds});
+  const Cost cost(std::move(points));
+  const auto wanted = static_cast<double>(bytes);
+  return cost.known(wanted) ? cost.seconds(wanted) : 0;
+}
+
 template <typename Row>
 void write(ww_plan_choice& choice, const Row& row, const std::string& way, const std::string& runner_up, Bytes bytes) {
   write(choice.way, way);
   write(choice.runner_up, runner_up);
   write(choice.why, row.why);
-  choice.seconds = expected_at(row.expected, bytes).value_or(0);
+  choice.seconds = expected_at(row.expected, bytes);
   choice.runner_up_ratio = row.runner_up_ratio;
 }
 

@@ -135,9 +135,8 @@ typedef struct ww_message_status {
 /* What a plan is asked for. A transfer between two memories has a source and a destination; all else has a memory and a
  * number of ranks. */
 typedef struct ww_plan_key {
-  const char*
-      operation;      /* of a transfer "latency", "streaming", "bidirectional" or "loaded"; "all_reduce", "message" */
-  const char* source; /* "gpu0", "host0" */
+  const char* operation;   /* a transfer's "latency", "streaming", "bidirectional", "loaded"; else "all_reduce", ... */
+  const char* source;      /* "gpu0", "host0" */
   const char* destination; /* the same, or of another node, as `waywiser explain` takes it */
   const char* rail;        /* the network device that the rank is bound to; NULL: any */
   int processes;           /* of a transfer: 1, or 2 if each has its own process */

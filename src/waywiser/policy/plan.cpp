@@ -1,7 +1,5 @@
 #include "waywiser/policy/plan.hpp"
 
-#include <algorithm>
-
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/profile_fields.hpp"
@@ -125,15 +123,6 @@ void name_other_node(Plan& plan, const std::string& fingerprint) {
 }
 
 }  // namespace
-
-std::optional<Seconds> expected_at(const std::vector<std::pair<Bytes, Seconds>>& points, Bytes bytes) {
-  const auto above = std::ranges::lower_bound(points, bytes, {}, &std::pair<Bytes, Seconds>::first);
-  if (above == points.end() || (above == points.begin() && above->first != bytes)) return {};
-  if (above->first == bytes) return above->second;
-  const auto& [from, least] = *(above - 1);
-  const double share = static_cast<double>(bytes - from) / static_cast<double>(above->first - from);
-  return least + share * (above->second - least);
-}
 
 Json to_json(const Plan& plan) {
   Json rows = Json::array();

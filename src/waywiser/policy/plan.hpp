@@ -61,9 +61,6 @@ struct Plan {
   std::vector<OtherNode> other_nodes = {};
 };
 
-// By the measured points of a row, linear between them; empty beyond them.
-std::optional<Seconds> expected_at(const std::vector<std::pair<Bytes, Seconds>>& points, Bytes bytes);
-
 Json to_json(const Plan& plan);
 // Also accepts version 1: its rows are for any rail of the one other machine that it names.
 Plan plan_from_json(const Json& value, std::string_view what);
