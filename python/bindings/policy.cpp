@@ -14,6 +14,7 @@
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/explain.hpp"
 #include "waywiser/policy/verification.hpp"
+#include "waywiser/transport/transport.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,6 +24,8 @@ namespace {
 
 Profile read_profile(const std::string& text) { return profile_from_json(parse_json(text, "profile"), "profile"); }
 Plan read_plan(const std::string& text) { return plan_from_json(parse_json(text, "plan"), "plan"); }
+
+nb::str text(std::string_view words) { return nb::str(words.data(), words.size()); }
 
 std::string choose_json(const std::string& profile_json, const std::string& options_json) {
   const Hysteresis hysteresis = hysteresis_from_json(parse_json(options_json, "options"), "options");
@@ -65,6 +68,14 @@ void bind_policy(nb::module_& m) {
   m.def(
       "algorithm_of_today", [](const std::string& name) { return algorithm_of_today(name); }, "name"_a,
       "What a collective's algorithm in a profile or plan is called today, for names of older files.");
+  m.def(
+      "mechanisms",
+      [] {
+        nb::dict summaries;
+        for (const Mechanism& row : mechanisms()) summaries[text(row.name)] = text(row.summary);
+        return summaries;
+      },
+      nb::sig("def mechanisms() -> dict[str, str]"), "Name and one sentence of each, in the order of the table.");
   m.def("choose", choose_json, "profile_json"_a, "options_json"_a = "{}",
         "Chooses a path for each class of pairs, operation and size; returns the plan as JSON. Raises Error.");
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,

@@ -12,7 +12,8 @@ from typing import Any
 import made_up
 import pytest
 
-from waywiser.report import pictures
+from waywiser import _core
+from waywiser.report import palette, pictures
 from waywiser.report.page import render
 from waywiser.report.write import write_report
 from waywiser.results import Results
@@ -35,6 +36,12 @@ def _page(folder: Path) -> tuple[str, dict[str, bytes]]:
     page = render(Results(folder))
     packed = {name: gzip.decompress(base64.b64decode(text)) for name, text in _PACKED.findall(page)}
     return _PACKED.sub("", page), packed
+
+
+def test_every_mechanism_has_a_look_and_a_sentence() -> None:
+    summaries = _core.mechanisms()
+    assert set(palette.MECHANISMS) == set(summaries)
+    assert all(text.endswith(".") for text in summaries.values())
 
 
 def test_nothing_is_loaded_from_outside(tmp_path: Path) -> None:

@@ -34,17 +34,3 @@ RELATIONS: dict[str, str] = {
     "NODE": "Between root complexes of one NUMA node.",
     "SYS": "Between NUMA nodes: over the link between CPUs.",
 }
-
-MECHANISMS: dict[str, str] = {
-    "host_copy": "The CPU copies, with or without non-temporal stores, by one or more threads.",
-    "copy_engine": "A GPU's copy engine moves the bytes.",
-    "sm_copy": "A kernel moves the bytes: push by stores or pull by loads.",
-    "host_staged": "Through host memory: pageable, pinned as a whole, or pinned in a pipeline of chunks.",
-    "bar_copy": "The CPU reads or writes GPU memory through the PCIe BAR (GDRCopy).",
-    "courier": "A resident kernel serves small copies through mapped pinned memory.",
-    "relay": "Through the memory of a third GPU.",
-    "split": "Two or more paths at once, each with its share of the bytes.",
-    "ucx": "UCX with the named transports.",
-    "tls": "Between machines: encrypted messages over TCP, for jobs that ask for encryption.",
-    "ucx_staged": "Between machines: through host memory at the GPU's end, UCX in between.",
-}

@@ -10,7 +10,6 @@ from rich.text import Text
 from waywiser import _core, stages
 from waywiser.profile import pair_text
 from waywiser.report.actions import where
-from waywiser.report.definitions import MECHANISMS
 from waywiser.report.explanation import explain_table
 from waywiser.report.found import finding, size_word
 from waywiser.report.headline import headline
@@ -52,4 +51,5 @@ def print_demonstration(results: Results, shown: dict[str, Any]) -> None:
     head = f"{source} to {destination}, {format_bytes(answer['bytes'])}, latency, recorded on {date}"
     print_result(explain_table(answer, head))
     names = dict.fromkeys(one["label"].partition("(")[0] for one in answer["candidates"])
-    print_result(Text("\n".join(f"{name}: {MECHANISMS[name]}" for name in names if name in MECHANISMS) + "\n", "dim"))
+    summaries = _core.mechanisms()
+    print_result(Text("\n".join(f"{name}: {summaries[name]}" for name in names if name in summaries) + "\n", "dim"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from waywiser import _core
 from waywiser.plan import CollectiveRow
 from waywiser.profile import Profile, pair_words
 from waywiser.report import definitions, palette
@@ -23,7 +24,7 @@ def chip(mechanism: str, label: str = "") -> Markup:
     """A mechanism's name with its colour."""
     look = palette.look(mechanism)
     dot = el("i", style=f"--light:{look.light};--dark:{look.dark}", class_="dot", aria_hidden="true")
-    return el("span", dot, label or mechanism, class_="chip", title=definitions.MECHANISMS.get(mechanism))
+    return el("span", dot, label or mechanism, class_="chip", title=_core.mechanisms().get(mechanism))
 
 
 def road(label: str) -> Markup:
@@ -235,7 +236,7 @@ def first_use(profile: Profile) -> Markup | None:
 def words() -> Markup:
     """Definitions."""
     operations = [(definitions.TITLES[name], text) for name, text in definitions.OPERATIONS.items()]
-    mechanisms = [(chip(name), text) for name, text in definitions.MECHANISMS.items()]
+    mechanisms = [(chip(name), text) for name, text in _core.mechanisms().items()]
     terms = [*definitions.WORDS.items(), *definitions.RELATIONS.items(), *operations]
     return join(_terms(terms), el("h3", "Mechanisms"), _terms(mechanisms))
 

@@ -50,8 +50,8 @@ struct TransportContext {
 PeerChannel& peer_of(const Path& path, const TransportContext& context);
 
 struct Mechanism {
-  std::string_view name;  // "copy_engine"
-  std::string_view summary;
+  std::string_view name;     // "copy_engine"
+  std::string_view summary;  // a sentence, for people
   // Empty: usable. The text completes "copy_engine: ..." for people.
   std::optional<std::string> (*why_unavailable)(const Path&, const TransportContext&);
   // The stream given to put() must be on this place (the GPU that works, or the host).

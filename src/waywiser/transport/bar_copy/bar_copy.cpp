@@ -75,7 +75,7 @@ class BarCopy : public Transport {
 }  // namespace
 
 Mechanism bar_copy_mechanism() {
-  return {"bar_copy", "the CPU copies through the GPU's PCIe window (GDRCopy)", why_no_bar_copy, host_of,
+  return {"bar_copy", "The CPU reads or writes GPU memory through the PCIe BAR (GDRCopy).", why_no_bar_copy, host_of,
           [](const Path& path, const TransportContext&) -> std::unique_ptr<Transport> {
             return std::make_unique<BarCopy>(path);
           }};

@@ -42,6 +42,8 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 
 }  // namespace
 
-Mechanism copy_engine_mechanism() { return {"copy_engine", "a copy by a GPU's copy engine", why_not, works_on, open}; }
+Mechanism copy_engine_mechanism() {
+  return {"copy_engine", "A GPU's copy engine moves the bytes.", why_not, works_on, open};
+}
 
 }  // namespace waywiser

@@ -108,7 +108,7 @@ std::unique_ptr<Transport> open_courier(const Path& path, const TransportContext
 
 Mechanism courier_mechanism() {
   return {"courier",
-          "a resident kernel that serves small copies through mapped pinned memory",
+          "A resident kernel serves small copies through mapped pinned memory.",
           why_no_courier,
           host_of,
           [](const Path& path, const TransportContext& context) { return open_courier(path, context); },

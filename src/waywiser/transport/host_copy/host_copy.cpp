@@ -78,7 +78,7 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext&) { ret
 }  // namespace
 
 Mechanism host_copy_mechanism() {
-  return {"host_copy", "a copy by CPU threads", why_not, works_on, open, Bytes{1} << 62, least_bytes};
+  return {"host_copy", "The CPU copies, by one or more threads.", why_not, works_on, open, Bytes{1} << 62, least_bytes};
 }
 
 }  // namespace waywiser

@@ -58,7 +58,8 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 }  // namespace
 
 Mechanism host_staged_mechanism() {
-  return {"host_staged", "through a buffer in host memory", why_not, works_on, open};
+  return {"host_staged", "Through host memory: pageable, pinned as a whole, or pinned in a pipeline of chunks.",
+          why_not, works_on, open};
 }
 
 }  // namespace waywiser

@@ -51,6 +51,6 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 
 }  // namespace
 
-Mechanism relay_mechanism() { return {"relay", "through a third GPU", why_not, works_on, open}; }
+Mechanism relay_mechanism() { return {"relay", "Through the memory of a third GPU.", why_not, works_on, open}; }
 
 }  // namespace waywiser

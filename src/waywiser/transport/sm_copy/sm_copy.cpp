@@ -60,6 +60,8 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 
 }  // namespace
 
-Mechanism sm_copy_mechanism() { return {"sm_copy", "loads and stores of a kernel", why_not, works_on, open}; }
+Mechanism sm_copy_mechanism() {
+  return {"sm_copy", "A kernel moves the bytes: push by stores or pull by loads.", why_not, works_on, open};
+}
 
 }  // namespace waywiser

@@ -89,7 +89,9 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 
 }  // namespace
 
-Mechanism split_mechanism() { return {"split", "several mechanisms at once", why_not, works_on, open}; }
+Mechanism split_mechanism() {
+  return {"split", "Two or more paths at once, each with its share of the bytes.", why_not, works_on, open};
+}
 
 std::vector<Path> split_ways(const Path& path) {
   std::vector<Path> ways;

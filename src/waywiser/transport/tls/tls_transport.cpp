@@ -55,7 +55,8 @@ std::unique_ptr<Transport> open_tls(const Path& path, const TransportContext& co
 }  // namespace
 
 Mechanism tls_mechanism() {
-  Mechanism row{"tls", "encrypted messages over TCP, between two machines", why_no_tls, tls_works_on, open_tls};
+  Mechanism row{"tls", "Between machines: encrypted messages over TCP, for jobs that ask for encryption.", why_no_tls,
+                tls_works_on, open_tls};
   row.two_sided = true;
   row.encrypts = true;
   return row;

@@ -80,7 +80,7 @@ Bytes least_bytes(const Path& path) { return path.has("share") ? smallest_split 
 }  // namespace
 
 Mechanism ucx_mechanism() {
-  Mechanism row{"ucx", "messages through UCX, between two processes", why_no_ucx, works_on, open};
+  Mechanism row{"ucx", "UCX with the named transports.", why_no_ucx, works_on, open};
   row.two_sided = true;
   row.least_bytes = least_bytes;
   return row;

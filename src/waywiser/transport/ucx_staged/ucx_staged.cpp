@@ -116,7 +116,8 @@ StagingShape staging_shape(const Path& path) {
 }
 
 Mechanism ucx_staged_mechanism() {
-  Mechanism row{"ucx_staged", "through host memory at both ends, UCX in between", why_not, works_on, open};
+  Mechanism row{"ucx_staged", "Between machines: through host memory at the GPU's end, UCX in between.", why_not,
+                works_on, open};
   row.two_sided = true;
   row.least_bytes = least_bytes;
   return row;
