@@ -29,11 +29,12 @@ Bytes alone_in_its_block(Place place, Bytes bytes) {
   return place.is_gpu() ? (bytes + block - 1) / block * block : bytes;
 }
 
-// The GPU whose copies or kernels write the other process's memory. Staged copies end at the destination's own GPU.
+// The GPU whose copies or kernels write the other process's memory. What goes through other memory on its way ends at
+// the destination's own GPU.
 Place user_of_remote(const Path& path) {
-  if (path.mechanism == "host_staged" || path.mechanism == "relay") return path.destination;
   const Mechanism* mechanism = find_mechanism(path.mechanism);
-  const Place worker = mechanism == nullptr ? path.destination : mechanism->works_on(path);
+  if (mechanism == nullptr || mechanism->through_host || path.has("via")) return path.destination;
+  const Place worker = mechanism->works_on(path);
   return worker.is_gpu() ? worker : path.destination;
 }
 

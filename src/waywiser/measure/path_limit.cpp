@@ -3,6 +3,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/topology/graph.hpp"
 #include "waywiser/topology/route.hpp"
+#include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
 namespace {
@@ -32,7 +33,8 @@ Limit find_limit(const Topology& topology, const Path& path) {
     const std::string via(path.parameter("via"));
     return slower(of_route(graph, from, via, Links::all), of_route(graph, via, to, Links::all));
   }
-  if (path.mechanism == "host_staged" && between_gpus)
+  const Mechanism* mechanism = find_mechanism(path.mechanism);
+  if (mechanism != nullptr && mechanism->through_host && between_gpus)
     return slower(of_route(graph, from, host_beside(topology, from), Links::no_gpu_fabric),
                   of_route(graph, host_beside(topology, to), to, Links::no_gpu_fabric));
   return of_route(graph, from, to, Links::all);

@@ -66,6 +66,8 @@ struct Mechanism {
   bool two_sided = false;
   // It encrypts, which takes time: it is chosen only on request.
   bool encrypts = false;
+  // Within a machine: the bytes go through host memory, and the destination's own GPU writes them.
+  bool through_host = false;
 };
 
 // On equal cost the earlier row wins.

@@ -37,8 +37,7 @@ Path GpuConnections::by_kernel(const Copy& copy) {
 Path GpuConnections::choose_without_plan(const Copy& copy) const {
   const auto& [source, destination, worker, small] = copy;
   const Place other = worker == source || !source.is_gpu() ? destination : source;
-  const Path candidates[] = {
-      by_kernel(copy),
+  std::vector<Path> candidates = {
       {"copy_engine", worker, other, 2, {{"handle", "cuda_ipc"}}},
       {"host_staged",
        source,
@@ -46,9 +45,9 @@ Path GpuConnections::choose_without_plan(const Copy& copy) const {
        2,
        {{"variant", "pipelined"}, {"chunk", "2M"}, {"depth", "4"}, {"handle", "cuda_ipc"}}},
   };
+  if (small && source.is_gpu() && destination.is_gpu()) candidates.insert(candidates.begin(), by_kernel(copy));
   std::string reasons;
   for (const Path& path : candidates) {
-    if (path.mechanism == "sm_copy" && !(small && source.is_gpu() && destination.is_gpu())) continue;
     const auto why = why_unavailable(path, {platform_});
     if (!why) return path;
     reasons += (reasons.empty() ? "" : "; ") + path.mechanism + ": " + *why;

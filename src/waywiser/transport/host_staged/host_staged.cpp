@@ -58,8 +58,10 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 }  // namespace
 
 Mechanism host_staged_mechanism() {
-  return {"host_staged", "Through host memory: pageable, pinned as a whole, or pinned in a pipeline of chunks.",
-          why_not, works_on, open};
+  Mechanism row{"host_staged", "Through host memory: pageable, pinned as a whole, or pinned in a pipeline of chunks.",
+                why_not, works_on, open};
+  row.through_host = true;
+  return row;
 }
 
 }  // namespace waywiser
