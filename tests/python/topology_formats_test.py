@@ -197,6 +197,26 @@ def test_table_of_nvidia_smi() -> None:
     assert machine.device("host1").cores == "16-31,48-63"
 
 
+def test_a_table_with_nics_by_any_name_and_without_cpus() -> None:
+    text = (
+        "\tGPU0\tGPU1\trocep24s0\trocep162s0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\tX\tSYS\tPXB\tSYS\tN/A\t1\tN/A\nGPU1\tSYS\tX\tSYS\tPXB\tN/A\t0\tN/A\n"
+        "rocep24s0\tPXB\tSYS\tX\tSYS\nrocep162s0\tSYS\tPXB\tSYS\tX\n"
+    )
+    machine = read_topology(text, "topo.txt")
+    assert [machine.device(id_).name for id_ in machine.ids("nic")] == ["rocep24s0", "rocep162s0"]
+    assert [(machine.device(id_).numa) for id_ in ("gpu0", "gpu1")] == [1, 0]
+    assert {machine.device(id_).cores for id_ in machine.ids("host")} == {""}
+
+
+def test_links_through_switches_count_for_each_gpu() -> None:
+    rows = [["X" if i == j else "NV11" if 3 in (i, j) else "NV12" for j in range(4)] for i in range(4)]
+    text = "\t".join(["", *(f"GPU{i}" for i in range(4))]) + "\n"
+    text += "".join("\t".join([f"GPU{i}", *row]) + "\n" for i, row in enumerate(rows))
+    machine = read_topology(text, "topo.txt")
+    assert [link.count for link in machine.links if link.kind == "nvlink"] == [12, 12, 12, 11]
+
+
 def test_a_table_that_no_tree_has_is_said_so() -> None:
     text = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tPIX\tSYS\nGPU1\tPIX\tX\tPIX\nGPU2\tSYS\tPIX\tX\n"
     machine = read_topology(text, "topo.txt")
@@ -216,8 +236,16 @@ def test_a_table_that_no_tree_has_is_said_so() -> None:
         ("<html/>", "x: the outermost element is <html>"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><system>&b;</system>', "document type or entities is refused"),
         ('<system><cpu affinity="zz"/></system>', "'zz' is not a CPU mask"),
-        ("\tGPU0\tGPU1\nGPU0\tX\tNV4\n", "x: the row of GPU1 is missing or short"),
+        ("\tGPU0\tGPU1\nGPU0\tX\tNV4\n", "x: 'GPU1' has a column, but no row"),
         ("\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tWHAT\n", "x: 'WHAT' in the row of GPU1 is not a relation"),
+        ("\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\n", "x: the row of GPU1 is short"),
+        ("\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU0\tX\tNV4\nGPU1\tNV4\tX", "x: the row of GPU0 is short, or there twice"),
+        ("\tGPU0\tGPU1\nGPU0\tX\tNV0\nGPU1\tNV0\tX", "x: 'NV0' in the row of GPU0 is not a relation"),
+        ("\tGPU0\tGPU1\nGPU0\tX\tNV19\nGPU1\tNV19\tX", "x: 'NV19' in the row of GPU0 is not a relation"),
+        ("\tGPU0 GPU1 NIC0NIC1\nGPU0 X SYS PIXSYS\nGPU1 SYS X SYS\n", "x: 'NIC0NIC1' has a column, but no row"),
+        ("\tGPU0 NIC0NIC1\nGPU0 X PIX SYS\nNIC0 PIX X\nNIC1 SYS X\n", "x: 'NIC0' has a row, but no column"),
+        ("\tGPU0 NIC0\nGPU0 X PIX\nNIC0 PIX X\nNIC1 SYS SYS\n", "x: 'NIC1' has a row, but no column"),
+        ("\tGPU0 GPU1\nGPU0 X SYS 0-3 0 SYS\nGPU1 SYS X\n", "x: 'SYS' in the row of GPU0 is in no column"),
         ("\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tPIX\tX\n", "x: GPU0 - GPU1 is NV4, the other way PIX"),
     ],
 )

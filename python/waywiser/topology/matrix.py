@@ -8,14 +8,15 @@ their affinities decide.
 from __future__ import annotations
 
 import re
-from itertools import combinations
+from itertools import combinations, takewhile
 
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_list, name_of_file
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-_DEVICE = re.compile(r"(GPU|NIC)\d{1,3}|[a-z]\w{1,40}_\w{1,20}|(mlx|bnxt|irdma|ib|eth|en)\w{0,40}")
+_COLUMNS = ("CPU", "NUMA", "GPU")  # first words of the columns behind the relations
+_AFFINITY = re.compile(r"N/A|\d[\d,-]{0,400}")
 _WORD = re.compile(r"X|NV\d{1,3}|XGMI\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
 _LINKS = ("NV", "XGMI")
 _ORDER = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
@@ -39,25 +40,44 @@ def _table(text: str, what: str) -> tuple[list[str], list[list[str]], list[list[
     head = next((i for i, parts in enumerate(lines) if parts[:1] == ["GPU0"]), None)
     if head is None:
         raise InputError(f"{what}: no line that begins with GPU0, as in `nvidia-smi topo -m`")
-    names = []
-    for part in lines[head]:
-        if not _DEVICE.fullmatch(part):
-            break
-        names.append(part)
+    names = list(takewhile(lambda part: part not in _COLUMNS, lines[head]))
     if len(names) > _MOST or len(set(names)) != len(names):
         raise InputError(f"{what}: more than {_MOST} devices, or a device twice")
-    rows = {parts[0]: parts[1:] for parts in reversed(lines[head + 1 :]) if parts and parts[0] in names}
+    rows = _rows(names, lines[head + 1 :], what)
     words, affinities = [], []
     for name in names:
-        row = rows.get(name)
-        if row is None or len(row) < len(names):
-            raise InputError(f"{what}: the row of {name} is missing or short")
+        row = rows[name]
         for word in row[: len(names)]:
-            if not _WORD.fullmatch(word):
+            if not _WORD.fullmatch(word) or (word.startswith(_LINKS) and not 0 < _links(word) <= _MOST_NVLINKS):
                 raise InputError(f"{what}: {word[:20]!r} in the row of {name} is not a relation")
+        rest = row[len(names) :]
+        for word in rest:
+            if len(rest) > len(_COLUMNS) or not _AFFINITY.fullmatch(word):
+                raise InputError(f"{what}: {word[:20]!r} in the row of {name} is in no column")
         words.append(row[: len(names)])
-        affinities.append([part for part in row[len(names) :] if re.fullmatch(r"[0-9][0-9,-]*", part)])
+        affinities.append(["" if part == "N/A" else part for part in [*rest, "", ""][:2]])
     return names, words, affinities
+
+
+def _rows(names: list[str], lines: list[list[str]], what: str) -> dict[str, list[str]]:
+    """Device -> its row. Only when all are there other text may follow."""
+    rows: dict[str, list[str]] = {}
+    for name, *row in filter(None, lines):
+        if name in names:
+            if name in rows or len(row) < len(names):
+                raise InputError(f"{what}: the row of {name} is short, or there twice")
+            rows[name] = row
+        elif row and _WORD.fullmatch(row[0]):
+            raise InputError(f"{what}: {name[:40]!r} has a row, but no column")
+        elif len(rows) == len(names):
+            break
+    if missing := [name for name in names if name not in rows]:
+        raise InputError(f"{what}: {missing[0][:40]!r} has a column, but no row")
+    return rows
+
+
+def _links(word: str) -> int:
+    return int(word.lstrip("NVXGMI"))
 
 
 def _legend(text: str) -> dict[str, str]:
@@ -103,13 +123,14 @@ class _Reader:
         groups = self._classes(members, _ORDER["NODE"])
         by_affinity: dict[str, list[int]] = {}
         for group in groups:
-            cores = next((self._affinities[i][0] for i in group if self._affinities[i]), f"group {group[0]}")
+            told = [self._affinities[i] for i in group]
+            cores = next((cpus or f"NUMA {node}" for cpus, node in told if cpus or node), f"group {group[0]}")
             by_affinity.setdefault(cores, []).extend(group)
         return sorted(sorted(group) for group in by_affinity.values())
 
     def _numbers(self, groups: list[list[int]]) -> list[int]:
         """NUMA nodes by the table's numbers, or counted if it has none."""
-        told = [{a[1] for i in group if len(a := self._affinities[i]) > 1 and a[1].isdecimal()} for group in groups]
+        told = [{node for i in group if (node := self._affinities[i][1]).isdecimal()} for group in groups]
         numbers = [int(min(names)) if len(names) == 1 and len(min(names)) < 4 else -1 for names in told]
         return numbers if -1 not in numbers and len(set(numbers)) == len(numbers) else list(range(len(groups)))
 
@@ -130,8 +151,8 @@ class _Reader:
 
     def _affinity_of(self, members: list[int]) -> list[int]:
         """The CPUs of these devices; none if the table does not say."""
-        told = [self._affinities[i] for i in members if self._affinities[i]]
-        return cpus_of_list(told[0][0]) if told else []
+        told = [cpus for i in members if (cpus := self._affinities[i][0])]
+        return cpus_of_list(told[0]) if told else []
 
     def _merge_hidden(self, groups: list[list[int]]) -> list[list[int]]:
         """Joins groups between which only NV# is known, with one root complex, the simplest tree that fits."""
@@ -178,20 +199,20 @@ class _Reader:
 
     def _add_nvlinks(self) -> None:
         pairs = {
-            (i, j): int(self._words[i][j].lstrip("NVXGMI"))
+            (i, j): _links(self._words[i][j])
             for i, j in combinations(range(len(self._names)), 2)
             if self._words[i][j].startswith(_LINKS)
         }
-        total = [sum(count for pair, count in pairs.items() if i in pair) for i in range(len(self._names))]
-        counts = set(pairs.values())
-        if len(counts) == 1 and max(total, default=0) > _MOST_NVLINKS:
+        counts = [[count for pair, count in pairs.items() if i in pair] for i in range(len(self._names))]
+        if max(map(sum, counts), default=0) > _MOST_NVLINKS:
             switch = self._build.add("nvswitch", "NVSwitch")
-            for i in sorted({i for pair in pairs for i in pair}):
-                self._build.link(self._id(i), switch, "nvlink", "not in the table", count=max(1, *counts))
+            for i, mine in enumerate(counts):
+                if mine:
+                    self._build.link(self._id(i), switch, "nvlink", "not in the table", count=max(mine))
             return
         for (i, j), count in pairs.items():
             kind = "nvlink" if self._words[i][j].startswith("NV") else "xgmi"
-            self._build.link(self._id(i), self._id(j), kind, "not in the table", count=max(1, count))
+            self._build.link(self._id(i), self._id(j), kind, "not in the table", count=count)
 
     def _compare(self, topology: _core.Topology) -> None:
         for i, j in combinations(range(len(self._names)), 2):
