@@ -59,6 +59,8 @@ VERSION = "/proc/driver/nvidia/version"
 RELEASE = "/proc/sys/kernel/osrelease"
 PAIR = gpu() | nic() | {RELEASE: "6.1.0-1-amd64\n", VERSION: OPEN}
 TWO = gpu() | gpu(GPU1, BRIDGE1)
+STATES = {"eth0": "up", "docker0": "up", "lo": "unknown"}
+UP = {f"/sys/class/net/{name}/operstate": state for name, state in STATES.items()}
 SYMBOL = {"/proc/kallsyms": "ffffffffc0 T ib_register_peer_memory_client\t[ib_core]\n"}
 PEERMEM = {"/sys/module/nvidia_peermem/version": "580.95.05\n"}
 GDRDRV = {"/sys/module/gdrdrv/version": "2.5\n", "/dev/gdrdrv": "", "/usr/lib64/libgdrapi.so.2.5": ""}
@@ -257,6 +259,12 @@ LOOKED = [
     Case("D34", PROBLEM, "no such device here", nic(), UCX, {"UCX_NET_DEVICES": "mlx5_7:1"}),
     Case("D34", OK, "mlx5_0:1", nic(), UCX, {"UCX_NET_DEVICES": "mlx5_0:1"}),
     Case("D34", WARNING, "a line for each message", environment={"NCCL_DEBUG": "TRACE"}),
+    Case("D34", WARNING, "NCCL_P2P_DISABLE=1 switches off peer", environment={"NCCL_P2P_DISABLE": "1"}),
+    Case("D34", OK, "NCCL_P2P_DISABLE=0", environment={"NCCL_P2P_DISABLE": "0"}),
+    Case("D34", WARNING, "shared memory", environment={"NCCL_SHM_DISABLE": "1"}),
+    Case("D34", WARNING, "NCCL_NET=Socket switches off RDMA", environment={"NCCL_NET": "Socket", "NCCL_DEBUG": "INFO"}),
+    Case("D34", WARNING, "GPUDirect RDMA", environment={"NCCL_NET_GDR_LEVEL": "loc"}),
+    Case("D34", OK, "NCCL_NET_GDR_LEVEL=SYS", environment={"NCCL_NET_GDR_LEVEL": "SYS"}),
     Case(
         "D34",
         WARNING,
@@ -401,6 +409,11 @@ NIC_CASES = [
     Case("D27", OK, f"{GPU0}: mlx5_0", PAIR | gpu(GPU1, BRIDGE1) | MLX5_1),
     Case("D27", WARNING, "no GPU is nearest to mlx5_1", PAIR | gpu("0000:19:00.0", BRIDGE0) | MLX5_1),
     Case("D27", PROBLEM, "mlx5_7", PAIR, environment={"UCX_NET_DEVICES": "mlx5_7:1"}),
+    Case("D27", PROBLEM, "mlx5_7", PAIR, environment={"NCCL_IB_HCA": "=mlx5_0,mlx5_7"}),
+    Case("D27", PROBLEM, "names mlx, which", PAIR, environment={"NCCL_IB_HCA": "=mlx"}),
+    Case("D27", WARNING, "leaves NCCL no NIC", PAIR, environment={"NCCL_IB_HCA": "^mlx5"}),
+    Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": "^=mlx5"}),
+    Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": "mlx5:1"}),
     Case("D37", OK, "nothing through the NIC", nic(), results={"watch.json": {"nodes": 1, "nic_bytes": 0}}),
     Case("D37", PROBLEM, "2 MiB", nic(), results={"watch.json": {"nodes": 1, "nic_bytes": 2 << 20}}),
     Case("D37", UNKNOWN, "--watch", nic()),
@@ -413,6 +426,11 @@ NIC_CASES = [
         {"/sys/class/net/eth0/operstate": "up"},
         environment={"NCCL_SOCKET_IFNAME": "ib0"},
     ),
+    Case("D44", PROBLEM, "only docker0, eth0 is up", UP, environment={"NCCL_SOCKET_IFNAME": "=eth"}),
+    Case("D44", PROBLEM, "only docker0, eth0 is up", UP, environment={"NCCL_SOCKET_IFNAME": "^eth,docker,lo"}),
+    Case("D44", WARNING, "docker0", UP, environment={"NCCL_SOCKET_IFNAME": "^lo"}),
+    Case("D44", OK, "eth0", UP, environment={"NCCL_SOCKET_IFNAME": "eth"}),
+    Case("D44", OK, "eth0 up", UP, environment={"NCCL_SOCKET_IFNAME": "lo"}),
     Case(
         "D44",
         WARNING,

@@ -6,6 +6,7 @@ import re
 
 from waywiser.doctor import machine, pci, rdma
 from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.doctor.nccl_list import read_nccl_list
 from waywiser.doctor.root import Root
 
 _NO_RDMA = "no RDMA device"
@@ -14,7 +15,6 @@ _TOLERATED = 1e-6  # lost packets per received packet
 _LINK = ("link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors", "local_link_integrity_errors")
 _TOLERATED_LINK = 10  # errors of a link: a restart of the switch makes a few
 _LITTLE = 0.3  # of what the card's PCIe link carries: a card is seldom built for so little
-_NIC_LISTS = ("UCX_NET_DEVICES", "NCCL_IB_HCA")
 
 
 def nodes(root: Root) -> Finding:
@@ -163,8 +163,7 @@ def choice(root: Root) -> Finding:
     gpus = pci.gpus(root)
     if not gpus or not nics:
         return absent(machine.gpudirect_pairs(root) or "no RDMA device on PCI")
-    for variable in _NIC_LISTS:
-        finding = _listed_nics(root, variable, nics)
+    for finding in (_listed_by_ucx(root, nics), _listed_by_nccl(root, nics)):
         if finding:
             return finding
     nearest = {gpu.address: _nearest(gpu, nics) for gpu in gpus}
@@ -176,17 +175,36 @@ def choice(root: Root) -> Finding:
     return ok("; ".join(f"{gpu}: {machine.named(names)}" for gpu, names in nearest.items()))
 
 
-def _listed_nics(root: Root, variable: str, nics: dict[str, pci.Device]) -> Finding | None:
-    """The error in a list of NICs in the environment, if any."""
-    text = root.environment.get(variable, "").lstrip("=")
+def _listed_by_ucx(root: Root, nics: dict[str, pci.Device]) -> Finding | None:
+    """The error in a list of NICs for UCX in the environment, if any."""
+    text = root.environment.get("UCX_NET_DEVICES", "")
     names = [part.split(":")[0] for part in text.split(",") if part and not text.startswith("^")]
-    cards = [name for name in names if name in nics]
     strange = [name for name in names if re.fullmatch(r"mlx\d+_\d+|bnxt_re\d+|irdma\d+", name) and name not in nics]
     if strange:
-        return problem(f"{variable} names {machine.named(strange)}, which does not exist here")
-    slots = [nics[name].address.rsplit(".", 1)[0] for name in dict.fromkeys(cards)]
+        return problem(f"UCX_NET_DEVICES names {machine.named(strange)}, which does not exist here")
+    return _two_of_a_card(f"UCX_NET_DEVICES={text}", [name for name in names if name in nics], nics)
+
+
+def _listed_by_nccl(root: Root, nics: dict[str, pci.Device]) -> Finding | None:
+    """The same for NCCL."""
+    text = root.environment.get("NCCL_IB_HCA", "")
+    if not text:
+        return None
+    wanted = read_nccl_list(text)
+    known = {one for name in nics for one in wanted.named(name)}
+    strange = [name for name, _ in wanted.entries if name not in known]
+    if strange and not wanted.excludes:
+        return problem(f"NCCL_IB_HCA names {machine.named(strange)}, which does not exist here")
+    taken = [name for name in nics if wanted.takes(name)]
+    if not taken:
+        return warning(f"NCCL_IB_HCA={text} leaves NCCL no NIC: it uses sockets")
+    return None if wanted.excludes else _two_of_a_card(f"NCCL_IB_HCA={text}", taken, nics)
+
+
+def _two_of_a_card(told: str, names: list[str], nics: dict[str, pci.Device]) -> Finding | None:
+    slots = [nics[name].address.rsplit(".", 1)[0] for name in dict.fromkeys(names)]
     if len(slots) > len(set(slots)):
-        return warning(f"{variable}={text}: two ports of one card are listed as rails, but they share its PCIe link")
+        return warning(f"{told}: two ports of one card are listed as rails, but they share its PCIe link")
     return None
 
 
@@ -194,6 +212,12 @@ def _nearest(gpu: pci.Device, nics: dict[str, pci.Device]) -> list[str]:
     """The NICs that share the most bridges with a GPU."""
     shared = {name: len(set(gpu.above) & set(nic.above)) for name, nic in nics.items()}
     return sorted(name for name, count in shared.items() if count == max(shared.values()))
+
+
+def _unknown_state(root: Root) -> list[str]:
+    """Interfaces that may work though their driver does not say that they are up: the loopback device, tunnels."""
+    names = root.names("/sys/class/net")
+    return [name for name in names if root.text(f"/sys/class/net/{name}/operstate") == "unknown"]
 
 
 def interfaces(root: Root) -> Finding:
@@ -206,12 +230,12 @@ def interfaces(root: Root) -> Finding:
             size = root.number(f"/sys/class/net/{name}/mtu") or 0
             if size < 4092:
                 return warning(f"{name}: IPoIB in datagram mode with MTU {size}")
-    wanted = root.environment.get("NCCL_SOCKET_IFNAME", "")
-    names = [part.lstrip("=") for part in wanted.split(",") if part]
-    if names and not wanted.startswith("^") and not any(one.startswith(name) for name in names for one in up):
-        return problem(f"NCCL_SOCKET_IFNAME={wanted}, but only {machine.named(up)} is up")
-    bridges = [name for name in up if re.match(r"docker|virbr|veth|cni|br-", name)]
-    if bridges and not wanted:
+    text = root.environment.get("NCCL_SOCKET_IFNAME", "")
+    wanted = read_nccl_list(text)
+    if text and not any(map(wanted.takes, [*up, *_unknown_state(root)])):
+        return problem(f"NCCL_SOCKET_IFNAME={text}, but only {machine.named(up)} is up")
+    bridges = [name for name in up if re.match(r"docker|virbr|veth|cni|br-", name) and (not text or wanted.takes(name))]
+    if bridges:
         return warning(f"{machine.named(bridges)} is up: a program may choose it for its sockets")
     if len(up) > 1 and root.text("/proc/sys/net/ipv4/conf/all/rp_filter") == "1":
         return warning(
