@@ -40,6 +40,7 @@ _FAST_PATHS = (
     ("NCCL_MNNVL_ENABLE", "0", "NVLink between machines"),
     ("NCCL_PXN_DISABLE", _ON, "the way by NVLink to the GPU next to a NIC"),
     ("NCCL_NVB_DISABLE", _ON, "the way by NVLink through another GPU"),
+    ("UCX_IB_GPU_DIRECT_RDMA", _OFF, "GPUDirect RDMA"),
     ("UCX_MEMTYPE_CACHE", _OFF, "the cache that tells GPU memory from host memory"),
     ("OMPI_MCA_btl_smcuda_use_cuda_ipc", _OFF, "peer access between GPUs"),
     ("OMPI_MCA_opal_cuda_support", _OFF, "GPU memory in messages"),
