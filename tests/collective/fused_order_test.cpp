@@ -72,14 +72,8 @@ float value(unsigned rank, int operation, std::size_t i) {
 }
 
 // False: a block has trapped.
-bool all_reduce(const FusedArguments& terms, const on_stream::Description& description, Method method,
-                std::uint64_t seed, std::span<const float> in, std::span<float> out, unsigned slot = 0) {
-  CollectiveCall call;
-  call.operation = Collective::all_reduce;
-  call.ranks = static_cast<int>(terms.layout.ranks);
-  const Buffers buffers{reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
-                        in.size() * 4, slot, description.word()};
-  const FusedWork work = works(call, DataType::float32, ReduceOp::sum, buffers, method, 1024).at(0);
+// False if a block trapped.
+bool run(const FusedArguments& terms, const FusedWork& work, Method method, std::uint64_t seed) {
   std::atomic<bool> trapped = false;
   {
     std::vector<std::jthread> grid;
@@ -94,6 +88,36 @@ bool all_reduce(const FusedArguments& terms, const on_stream::Description& descr
       });
   }
   return !trapped;
+}
+
+Buffers buffers_of(std::span<const float> in, std::span<float> out, const on_stream::Description& description,
+                   unsigned slot = 0) {
+  return {reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()), out.size() * 4, slot,
+          description.word()};
+}
+
+bool all_reduce(const FusedArguments& terms, const on_stream::Description& description, Method method,
+                std::uint64_t seed, std::span<const float> in, std::span<float> out, unsigned slot = 0) {
+  CollectiveCall call;
+  call.operation = Collective::all_reduce;
+  call.ranks = static_cast<int>(terms.layout.ranks);
+  const Buffers buffers = buffers_of(in, out, description, slot);
+  return run(terms, works(call, DataType::float32, ReduceOp::sum, buffers, method, 1024).at(0), method, seed);
+}
+
+// Only the root's `in` has data.
+void broadcast_in_two_shots(const FusedArguments& terms, int operation, int root, std::span<const float> in,
+                            std::span<float> out) {
+  CollectiveCall call;
+  call.operation = Collective::broadcast;
+  call.ranks = static_cast<int>(terms.layout.ranks);
+  call.root = root;
+  const on_stream::Description description{static_cast<std::uint32_t>(Collective::broadcast), DataType::float32,
+                                           ReduceOp::sum, root, out.size()};
+  const Buffers buffers = buffers_of(in, out, description);
+  const std::uint64_t seed = terms.rank * 100000 + static_cast<unsigned>(operation);
+  run(terms, works(call, DataType::float32, ReduceOp::sum, buffers, Method::two_shot, 1024).at(0), Method::two_shot,
+      seed);
 }
 
 on_stream::Description sum_of_floats(std::size_t count) {
@@ -138,6 +162,32 @@ TEST(FusedOrder, ResultsAreRightWhenStoresArriveLateAndInAnyOrder) {
   for (const unsigned ranks : {2u, 3u, 4u}) {
     Ranks group(ranks);
     expect_right_results(group);
+  }
+}
+
+// Each rank is the root in turn, with its data in its output or elsewhere.
+TEST(FusedOrder, BroadcastsInTwoShotsAreRightWhenStoresArriveLateAndInAnyOrder) {
+  for (const unsigned ranks : {2u, 3u, 4u}) {
+    Ranks group(ranks);
+    std::vector<int> wrong(ranks, 0);
+    {
+      std::vector<std::jthread> all;
+      for (unsigned rank = 0; rank < ranks; ++rank)
+        all.emplace_back([&, rank] {
+          const FusedArguments terms = group.terms(rank, 20);
+          for (int operation = 0; operation < operations; ++operation) {
+            const auto root = static_cast<unsigned>(operation) % ranks;
+            std::vector<float> out(count_of(operation), -1), apart(out.size());
+            std::vector<float>& in = operation % 2 == 0 ? out : apart;
+            for (std::size_t i = 0; rank == root && i < in.size(); ++i) in[i] = value(root, operation, i);
+            broadcast_in_two_shots(terms, operation, static_cast<int>(root), rank == root ? in : std::span<float>(),
+                                   out);
+            for (std::size_t i = 0; i < out.size(); ++i) wrong[rank] += out[i] != value(root, operation, i);
+          }
+        });
+    }
+    EXPECT_EQ(wrong, std::vector<int>(ranks, 0)) << ranks << " ranks";
+    for (const block::Notice& notice : group.notices) EXPECT_FALSE(on_stream::failure_in(notice));
   }
 }
 

@@ -82,15 +82,25 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {Collective::all_reduce, fused::Method::ll},           {Collective::all_reduce, fused::Method::one_shot},
-    {Collective::all_reduce, fused::Method::two_shot},     {Collective::reduce_scatter, fused::Method::ll},
-    {Collective::reduce_scatter, fused::Method::one_shot}, {Collective::all_gather, fused::Method::ll},
-    {Collective::all_gather, fused::Method::one_shot},     {Collective::all_to_all, fused::Method::ll},
-    {Collective::all_to_all, fused::Method::one_shot},     {Collective::broadcast, fused::Method::ll},
-    {Collective::broadcast, fused::Method::one_shot},      {Collective::reduce, fused::Method::ll},
-    {Collective::reduce, fused::Method::one_shot},         {Collective::reduce, fused::Method::two_shot},
-    {Collective::all_reduce, fused::Method::ll128},        {Collective::all_reduce, fused::Method::two_shot_ll128},
-    {Collective::reduce_scatter, fused::Method::ll128},    {Collective::all_gather, fused::Method::ll128},
+    {Collective::all_reduce, fused::Method::ll},
+    {Collective::all_reduce, fused::Method::one_shot},
+    {Collective::all_reduce, fused::Method::two_shot},
+    {Collective::reduce_scatter, fused::Method::ll},
+    {Collective::reduce_scatter, fused::Method::one_shot},
+    {Collective::all_gather, fused::Method::ll},
+    {Collective::all_gather, fused::Method::one_shot},
+    {Collective::all_to_all, fused::Method::ll},
+    {Collective::all_to_all, fused::Method::one_shot},
+    {Collective::broadcast, fused::Method::ll},
+    {Collective::broadcast, fused::Method::one_shot},
+    {Collective::broadcast, fused::Method::two_shot},
+    {Collective::reduce, fused::Method::ll},
+    {Collective::reduce, fused::Method::one_shot},
+    {Collective::reduce, fused::Method::two_shot},
+    {Collective::all_reduce, fused::Method::ll128},
+    {Collective::all_reduce, fused::Method::two_shot_ll128},
+    {Collective::reduce_scatter, fused::Method::ll128},
+    {Collective::all_gather, fused::Method::ll128},
     {Collective::all_to_all, fused::Method::ll128},
 };
 
@@ -223,13 +233,13 @@ std::byte* store_number(DataType type, std::byte* to, int value) {
   return type == DataType::float32 ? put(static_cast<float>(value)) : put(to_bfloat16(static_cast<float>(value)));
 }
 
-// Sums into outputs that the ranks have or have not exposed. Neighbours use different memories of the two.
-class ExposedSums {
+// Results in outputs that the ranks have or have not exposed. Neighbours use different memories of the two.
+class ExposedResults {
  public:
   static constexpr std::byte nothing{0x5b};
   static constexpr FusedOptions options{256, 8192, 480, 20};
 
-  ExposedSums(int ranks, Bytes most) : group_(ranks, options), bytes_(most + 4096) {
+  ExposedResults(int ranks, Bytes most) : group_(ranks, options), bytes_(most + 4096) {
     for (int rank = 0; rank < ranks; ++rank)
       for (int memory = 0; memory < 2; ++memory) memories_.push_back(std::make_unique<OnGpu>(group_, rank, bytes_));
     for (int rank = 0; rank < ranks; ++rank) apart_.push_back(std::make_unique<OnGpu>(group_, rank, bytes_));
@@ -265,7 +275,7 @@ class ExposedSums {
       call.rank = rank;
       call.ranks = group_.ranks();
       call.count = setting.count;
-      call.root = call.ranks - 1;
+      call.root = root();
       const Region output = memory(rank, (number + rank) % 2).region().slice(at(rank), bytes);
       group_.member(rank).enqueue(
           call, setting.type, ReduceOp::sum, setting.in_place ? output : apart(rank).region().slice(0, bytes),
@@ -283,8 +293,9 @@ class ExposedSums {
   OnGpu& memory(int rank, int number) { return *memories_[static_cast<std::size_t>(2 * rank + number)]; }
   OnGpu& apart(int rank) { return *apart_[static_cast<std::size_t>(rank)]; }
   Bytes at(int rank) const { return Bytes{16} * (static_cast<Bytes>(rank * 5 + 3) + turn_ % 7); }
+  int root() const { return group_.ranks() - 1; }
   bool takes(int rank, const Setting& setting) const {
-    return setting.operation != Collective::reduce || rank == group_.ranks() - 1;
+    return setting.operation != Collective::reduce || rank == root();
   }
   static int value(int rank, std::size_t i) { return static_cast<int>((i * 7 + static_cast<std::size_t>(rank)) % 3); }
 
@@ -296,7 +307,7 @@ class ExposedSums {
       int all = 0;
       for (int peer = 0; peer < group_.ranks(); ++peer) all += value(peer, i);
       mine = store_number(setting.type, mine, value(rank, i));
-      sum = store_number(setting.type, sum, all);
+      sum = store_number(setting.type, sum, setting.operation == Collective::broadcast ? value(root(), i) : all);
     }
     if (setting.in_place) std::copy(input.data(), mine, before.data() + at(rank));
     apart(rank).write(input);
@@ -339,47 +350,49 @@ std::vector<int> all_of(int ranks) {
 }
 
 // Counts that need one kernel or several; they are a multiple of 16 bytes or not.
-TEST(FusedCollective, SumsGoStraightIntoOutputsThatAllHaveExposed) {
+TEST(FusedCollective, ResultsGoStraightIntoOutputsThatAllHaveExposed) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
-    ExposedSums sums(ranks, 5000 * sizeof(double));
-    sums.expose(2, 0);
+    ExposedResults results(ranks, 5000 * sizeof(double));
+    results.expose(2, 0);
     int turn = ranks;
     for (const DataType type : {DataType::float32, DataType::bfloat16, DataType::float64})
       for (const std::size_t count : {64, 1001, 4000, 1003}) {
         ++turn;
-        const ExposedSums::Setting setting{type, count, turn % 3 == 0 ? Collective::reduce : Collective::all_reduce,
-                                           turn % 2 == 0};
+        constexpr Collective operations[] = {Collective::reduce, Collective::all_reduce, Collective::broadcast};
+        const Collective operation = operations[turn % 3];
+        const ExposedResults::Setting setting{type, count, operation, turn % 2 == 0};
         const bool whole = count * bytes_of(type) % 16 == 0;
-        const std::vector<int> root{ranks - 1}, takers = setting.operation == Collective::reduce ? root : all_of(ranks);
-        EXPECT_EQ(sums.landed(setting, 0), whole ? std::vector<int>() : takers) << ranks << name(type) << count;
-        EXPECT_EQ(sums.landed(setting, 1), takers) << "in the memories that are not exposed";
+        std::vector<int> takers = operation == Collective::reduce ? std::vector{ranks - 1} : all_of(ranks);
+        if (operation == Collective::broadcast) takers.pop_back();  // the root keeps its own
+        EXPECT_EQ(results.landed(setting, 0), whole ? std::vector<int>() : takers) << ranks << name(type) << count;
+        EXPECT_EQ(results.landed(setting, 1), takers) << "in the memories that are not exposed";
       }
   }
 }
 
 TEST(FusedCollective, WhatSomeRanksHaveExposedComesAndGoes) {
-  ExposedSums sums(3, 5000 * sizeof(float));
-  const ExposedSums::Setting setting{DataType::float32, 4000, Collective::all_reduce, true};
+  ExposedResults results(3, 5000 * sizeof(float));
+  const ExposedResults::Setting setting{DataType::float32, 4000, Collective::all_reduce, true};
   const std::vector<int> none, all = all_of(3);
-  EXPECT_EQ(sums.landed(setting, 0), all);
-  sums.expose(block::exposed_slots, 0);
-  EXPECT_EQ(sums.landed(setting, 0), none);
-  sums.expose(1, 1);
-  EXPECT_EQ(sums.landed(setting, 1), none);
-  sums.expose_at(1, block::exposed_slots, -1);  // it neither tells nor hears of the others'
-  EXPECT_EQ(sums.landed(setting, 0), all);
-  EXPECT_EQ(sums.landed(setting, 1), none);
-  sums.expose_at(0, block::exposed_slots, -1);
-  sums.expose_at(2, block::exposed_slots, -1);
-  EXPECT_EQ(sums.landed(setting, 0), all);
-  sums.expose(block::exposed_slots, 0);
-  sums.expose(1, -1);
-  EXPECT_EQ(sums.landed(setting, 0), none);
-  EXPECT_EQ(sums.landed(setting, 1), all);
-  sums.expose(1, 1, 2);
-  EXPECT_EQ(sums.landed(setting, 1), std::vector<int>{2});
-  EXPECT_THROW(sums.expose(0, 0), Error);
-  EXPECT_THROW(sums.expose(block::exposed_slots + 1, 0), Error);
+  EXPECT_EQ(results.landed(setting, 0), all);
+  results.expose(block::exposed_slots, 0);
+  EXPECT_EQ(results.landed(setting, 0), none);
+  results.expose(1, 1);
+  EXPECT_EQ(results.landed(setting, 1), none);
+  results.expose_at(1, block::exposed_slots, -1);  // it neither tells nor hears of the others'
+  EXPECT_EQ(results.landed(setting, 0), all);
+  EXPECT_EQ(results.landed(setting, 1), none);
+  results.expose_at(0, block::exposed_slots, -1);
+  results.expose_at(2, block::exposed_slots, -1);
+  EXPECT_EQ(results.landed(setting, 0), all);
+  results.expose(block::exposed_slots, 0);
+  results.expose(1, -1);
+  EXPECT_EQ(results.landed(setting, 0), none);
+  EXPECT_EQ(results.landed(setting, 1), all);
+  results.expose(1, 1, 2);
+  EXPECT_EQ(results.landed(setting, 1), std::vector<int>{2});
+  EXPECT_THROW(results.expose(0, 0), Error);
+  EXPECT_THROW(results.expose(block::exposed_slots + 1, 0), Error);
 }
 
 TEST(FusedCollective, ARankThatDoesNotTakePartIsNamedAndTheGpuIsGone) {

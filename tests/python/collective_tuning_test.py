@@ -55,7 +55,8 @@ def test_every_way_is_timed_by_the_slowest_rank(team: MadeUpTeam, tmp_path: Path
     assert found["points"][0]["seconds"] == pytest.approx(2e-6)
     assert {one["operation"] for one in series} == set(ways.COLLECTIVES)
     assert not any(one["way"] == "nccl" for one in series)
-    assert not any("two_shot" in one["way"] for one in series if one["operation"] != "all_reduce")
+    assert {one["operation"] for one in series if "two_shot" in one["way"]} == {"all_reduce", "broadcast"}
+    assert not any("two_shot_LL128" in one["way"] for one in series if one["operation"] == "broadcast")
 
 
 def test_what_gpus_carry_out_is_timed_in_graphs(team: MadeUpTeam, tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ class Ranks:
             return _prepared_ways(size)
         if operation == PUT_MESSAGE:
             return _put_message_ways(size)
-        found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
+        two_shots = {"all_reduce": ("two_shot_LL128", "two_shot"), "broadcast": ("two_shot",)}.get(operation, ())
+        found = [way for way in _GPU_WAYS if way in two_shots or "two_shot" not in way]
         if size > _MOST_BY_HOST:
             found = [way for way in found if way not in ("host", "LL")]
         if size > _MOST_BY_LL128:

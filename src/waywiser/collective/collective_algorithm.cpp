@@ -83,6 +83,7 @@ constexpr auto table = std::to_array<CollectiveAlgorithm>({
     kernel_row<Method::ll128>(all_to_all),
     kernel_row<Method::ll>(broadcast),
     kernel_row<Method::one_shot>(broadcast),
+    kernel_row<Method::two_shot>(broadcast),
 });
 
 }  // namespace

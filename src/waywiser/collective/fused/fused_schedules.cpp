@@ -33,6 +33,25 @@ Schedule broadcast_to_all(const CollectiveCall& call) {
   return maker.finish();
 }
 
+// The root's part i goes to rank i, which sends it to all others but the root.
+Schedule broadcast_in_two_shots(const CollectiveCall& call) {
+  ScheduleMaker maker("", call);
+  const Extents parts(call.count, call.ranks);
+  const bool root = call.rank == call.root;
+  const Area source = root ? Area::input : Area::output;
+  if (root)
+    maker.copy(0, output(call.count), input(call.count));
+  else
+    maker.receive(0, call.root, parts.block(Area::output, call.rank));
+  for (int distance = 1; distance < call.ranks; ++distance) {
+    const int to = wrap(call.rank + distance, call.ranks), from = wrap(call.rank - distance, call.ranks);
+    if (root) maker.send(0, to, parts.block(source, to));
+    if (to != call.root) maker.send(1, to, parts.block(source, call.rank));
+    if (!root) maker.receive(1, from, parts.block(Area::output, from));
+  }
+  return maker.finish();
+}
+
 // Each rank reduces a part in rank order and sends it to the root.
 Schedule reduce_in_two_shots(const CollectiveCall& call) {
   ScheduleMaker maker("", call);
@@ -96,12 +115,14 @@ CollectiveCost one_shot_cost_of(const CollectiveCall& call) {
 Schedule two_shot_of(std::string_view name, const CollectiveCall& call) {
   const CollectiveCall whole = in_one_piece(call);
   if (call.operation == Collective::all_reduce) return named(collective::all_reduce::two_shot(whole), name);
-  return named(reduce_in_two_shots(whole), name);
+  return named(call.operation == Collective::reduce ? reduce_in_two_shots(whole) : broadcast_in_two_shots(whole), name);
 }
 
 CollectiveCost two_shot_cost_of(const CollectiveCall& call) {
   if (call.operation == Collective::all_reduce) return collective::all_reduce::two_shot_cost(in_one_piece(call));
   const auto n = static_cast<std::uint64_t>(call.ranks);
+  if (call.operation == Collective::broadcast)
+    return {n == 1 ? 0U : 2U, 2 * (n - 1), 2 * (n - 1) * divide_up(call.count, n)};
   return {n == 1 ? 0U : 2U, n == 1 ? 0 : n, n == 1 ? 0 : n * divide_up(call.count, n)};
 }
 

@@ -33,7 +33,7 @@ class PushBody {
   }
 
   // Block i goes to rank i, which reduces it and sends the result to all: directly into their outputs if possible, and
-  // it tells them.
+  // it tells them. Of a broadcast, rank i forwards the root's block i to all but the root.
   WAYWISER_DEVICE void run_two_shot() {
     const std::uint32_t output = output_place();
     send_blocks();
@@ -43,12 +43,12 @@ class PushBody {
         [&](unsigned peer, std::uint32_t place) {
           gpu_.address(peer) = result_for(peer, block::OutputPlace::of(place));
         });
-    reduce_block(true);
+    work_.reduced ? reduce_block(true) : forward_block();
     gpu_.sync();
     exchange_words(
         1, [&](unsigned peer) { return gpu_.address(peer) == sums_for(peer) ? 0u : 1u; },
         [&](unsigned peer, std::uint32_t stored) { gpu_.address(peer) = stored != 0 ? nullptr : terms_.landing[me_]; });
-    if (work_.is_taken_by(me_)) take_blocks(1);
+    if (work_.reduced ? work_.is_taken_by(me_) : !work_.has_data(me_)) take_blocks(1);
   }
 
  private:
@@ -207,6 +207,36 @@ class PushBody {
     });
   }
 
+  // The root sends its own block, and keeps all blocks.
+  WAYWISER_DEVICE void forward_block() {
+    const bool root = work_.has_data(me_);
+    const std::byte* from = root ? input_for(me_) : reinterpret_cast<const std::byte*>(landed(me_, 0, work_.root));
+    const std::uint64_t bytes = work_.bytes_of_block(me_);
+    each_tile<batch>(bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 words[batch] = {};
+      load(words, from, root ? bytes : end * sizeof(Vector16), index, end);
+      if (!root) keep_words(me_, words, index, end);
+      for (unsigned distance = 1; distance < ranks_; ++distance) {
+        const unsigned rank = (me_ + distance) % ranks_;
+        if (!work_.has_data(rank)) store_far(reinterpret_cast<Vector16*>(gpu_.address(rank)), words, index, end);
+      }
+    });
+    for (unsigned block = 0; root && work_.input != work_.output && block < ranks_; ++block)
+      each_tile<batch>(work_.bytes_of_block(block), [&](std::uint64_t index, std::uint64_t end) {
+        Vector16 words[batch] = {};
+        load(words, input_for(block), work_.bytes_of_block(block), index, end);
+        keep_words(block, words, index, end);
+      });
+  }
+  WAYWISER_DEVICE void keep_words(unsigned block, const Vector16 (&words)[batch], std::uint64_t index,
+                                  std::uint64_t end) const {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < batch; ++i)
+      if (index + i * gpu_.threads() < end)
+        block::store_word<exact>(work_.output + block * work_.stride, work_.bytes_of_block(block),
+                                 index + i * gpu_.threads(), words[i]);
+  }
+
   WAYWISER_DEVICE void add_up(Vector16 (&sums)[at_once], const std::byte* own, std::uint64_t bytes, std::uint64_t index,
                               std::uint64_t end) const {
     Vector16 words[most][at_once] = {};
@@ -231,7 +261,7 @@ class PushBody {
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank) {
       ends[rank] = 0;
-      if (rank >= ranks_ || !work_.has_data(rank)) continue;
+      if (rank >= ranks_ || (shot == 0 && !work_.has_data(rank))) continue;
       if (shot == 1 && (rank == me_ || gpu_.address(rank) == nullptr)) continue;
       const std::uint64_t bytes = work_.bytes_of_block(rank), vectors = vectors_in(bytes);
       ends[rank] = vectors < end ? vectors : end;
@@ -241,7 +271,7 @@ class PushBody {
     }
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank) {
-      std::byte* to = work_.output + (work_.root < 0 ? rank * work_.stride : 0);
+      std::byte* to = work_.output + (work_.root < 0 || shot == 1 ? rank * work_.stride : 0);
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
         if (index + i * gpu_.threads() < ends[rank])

@@ -42,7 +42,9 @@ std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
 
 bool has_method(Collective operation, Method method) {
   switch (method) {
-    case Method::two_shot: return operation == Collective::all_reduce || operation == Collective::reduce;
+    case Method::two_shot:
+      return operation == Collective::all_reduce || operation == Collective::reduce ||
+             operation == Collective::broadcast;
     case Method::two_shot_ll128: return operation == Collective::all_reduce;
     case Method::ll128: return operation != Collective::broadcast && operation != Collective::reduce;
     default: return true;
@@ -107,7 +109,8 @@ std::vector<FusedWork> works(const CollectiveCall& call, DataType type, ReduceOp
 
 Method default_method(const CollectiveCall& call, Bytes block, bool ll128) {
   const Bytes ranks = static_cast<Bytes>(call.ranks), sent = block * (ranks - 1);
-  const bool split = has_method(call.operation, Method::two_shot);
+  const bool is_broadcast = call.operation == Collective::broadcast;  // between two ranks one shot sends least
+  const bool split = has_method(call.operation, Method::two_shot) && !(is_broadcast && call.ranks == 2);
   if (ll128 && sent > defaults::fused_ll128_from && has_method(call.operation, Method::ll128)) {
     if (sent <= defaults::fused_ll128_one_shot) return Method::ll128;
     if (split && block <= defaults::fused_ll128) return Method::two_shot_ll128;
