@@ -17,15 +17,13 @@ Plan large_plan() {
   for (const int processes : {1, 2})
     for (const Operation operation : operations)
       for (int range = 0; range < 12; ++range) {
-        PlanRow row;
+        PlanRow row{{.operation = std::string(name(operation)), .processes = processes}};
         for (int source = 0; source < 8; ++source)
           for (int destination = 0; destination < 8; ++destination)
-            if (source != destination) row.pairs.emplace_back(gpu(source), gpu(destination));
-        row.processes = processes;
-        row.operation = operation;
+            if (source != destination) row.key.pairs.emplace_back(gpu(source), gpu(destination));
         row.from_bytes = range == 0 ? 0 : (Bytes{5} << (2 * range));
         row.to_bytes = range == 11 ? INT64_MAX : (Bytes{5} << (2 * range + 2)) - 1;
-        row.path = {"copy_engine", gpu(0), gpu(1), processes, {}};
+        row.ways = {{{"copy_engine"}}};
         plan.rows.push_back(row);
       }
   return plan;

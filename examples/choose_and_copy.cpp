@@ -16,7 +16,7 @@ static void copy_by_plan(const char* plan_file, Bytes bytes) {
 
   const auto platform = open_host_platform();
   const TransportContext context{*platform};
-  const auto transport = open_transport(row->path, context);
+  const auto transport = open_transport(row->path(), context);
   const auto stream = platform->open_stream(host(0));
   const Memory source = platform->allocate(host(0), bytes, Allocation::pageable);
   const Memory destination = platform->allocate(host(0), bytes, Allocation::pageable);
@@ -26,7 +26,7 @@ static void copy_by_plan(const char* plan_file, Bytes bytes) {
   transport->finish(*stream, Deadline::in(10));
 
   const bool intact = std::memcmp(destination.region().data, source.region().data, bytes) == 0;
-  std::printf("%s bytes by %s: %s\n", format_bytes(bytes).c_str(), row->path.mechanism.c_str(),
+  std::printf("%s bytes by %s: %s\n", format_bytes(bytes).c_str(), row->way().name.c_str(),
               intact ? "intact" : "WRONG");
 }
 

@@ -780,7 +780,12 @@ std::pair<Json, bool> measure_shared(Rank& rank, const Shared& shared) {
 std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
   if (algorithm.empty()) return nullptr;
   Plan plan;
-  plan.collectives = {{"prepared_exchange", "gpu", ranks, 0, no_end, algorithm, {}, "", 0, ""}};
+  plan.rows = {{{.operation = "prepared_exchange", .memory = "gpu", .ranks = ranks},
+                0,
+                no_end,
+                {{parse_way(algorithm)}},
+                {},
+                ""}};
   return std::make_shared<const Chooser>(std::move(plan));
 }
 

@@ -1,4 +1,6 @@
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
@@ -68,6 +70,14 @@ void bind_policy(nb::module_& m) {
   m.def(
       "algorithm_of_today", [](const std::string& name) { return algorithm_of_today(name); }, "name"_a,
       "What a collective's algorithm in a profile or plan is called today, for names of older files.");
+  m.def(
+      "parse_way",
+      [](const std::string& written) {
+        Way way = parse_way(written);
+        return std::pair(std::move(way.name), std::move(way.parameters));
+      },
+      "way"_a, nb::sig("def parse_way(way: str) -> tuple[str, dict[str, str]]"),
+      "Name and parameters of a way as plans name it: NAME(KEY=VALUE,...). Raises InputError.");
   m.def(
       "mechanisms",
       [] {

@@ -119,7 +119,7 @@ def _names(paths: set[Path]) -> tuple[str, ...]:
 
 def _switched(old: Plan, new: Plan) -> list[Switched]:
     found = []
-    for row in new.rows:
+    for row in new.messages():
         for was in old.rows_of(row.pairs[0], row.processes, row.operation):
             first, last = max(row.from_bytes, was.from_bytes), min(row.to_bytes, was.to_bytes)
             if first <= last and was.path.label != row.path.label:

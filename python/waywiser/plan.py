@@ -1,67 +1,76 @@
-"""The plan as Python values: a path for each class of pairs, operation and range of sizes."""
+"""The plan as Python values: the way to take for each key and range of sizes."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import waywiser._core as _core
 from waywiser.checked import Node
+from waywiser.errors import InputError
 from waywiser.other_nodes import with_names
 from waywiser.profile import OPERATIONS, Pair, Path
-from waywiser.profile_reader import read_pair, read_path
+from waywiser.profile_reader import read_pair
 
 SCHEMA = "waywiser.plan"
-OLDEST, VERSION = 1, 2
+OLDEST, VERSION = 1, 3  # older ones are refused by name
 
 
 @dataclass(frozen=True)
-class RunnerUp:
-    """The second best path and its time divided by that of the chosen one."""
+class RankedWay:
+    """A way and its time divided by that of the chosen one, in the middle of the range; 0: not measured there."""
 
-    path: Path
+    way: str
     ratio: float
 
 
 @dataclass(frozen=True)
 class PlanRow:
-    """The path to take for sizes from `from_bytes` to `to_bytes`, both included; `expected` in (bytes, seconds).
+    """The way to take for sizes from `from_bytes` to `to_bytes`, both included; `expected` in (bytes, seconds).
 
-    Its key is (node type, device) -> (node type, device, rail). The first type is the plan's; the second is part of the
-    places of another node ("hse-a:gpu0"). `rail`: for ranks bound to this network device; empty: for all other ranks.
+    A row for messages has `pairs`, `processes`, `rail` and `encrypted`; a row for what a group does has `memory` and
+    `ranks`, of a halo exchange also its `shape`, of arrays of a server's GPU also the `partner` ("HOST:PORT gpu0"). The
+    places of `pairs` at another node have its type ("hse-a:gpu0"). `rail`: for ranks bound to this network device;
+    empty: for all other ranks. `encrypted`: for jobs that encrypt.
     """
 
-    pairs: tuple[Pair, ...]
-    processes: int
     operation: str
     from_bytes: int
     to_bytes: int
-    path: Path
+    ways: tuple[RankedWay, ...]  # the one to take, its runner-up, then the best of each owner
     expected: tuple[tuple[int, float], ...]
-    runner_up: RunnerUp | None
     why: str
+    pairs: tuple[Pair, ...] = ()
+    processes: int = 0
     rail: str = ""
+    encrypted: bool = False
+    memory: str = ""
+    ranks: int = 0
+    shape: str = ""
+    partner: str = ""
+
+    @property
+    def way(self) -> str:
+        """The way to take."""
+        return self.ways[0].way
+
+    @property
+    def runner_up(self) -> RankedWay | None:
+        """The second fastest in the middle of the range."""
+        return self.ways[1] if len(self.ways) > 1 and self.ways[1].ratio else None
+
+    @cached_property
+    def path(self) -> Path:
+        """The way of a message as a path, for the first pair."""
+        mechanism, parameters = _core.parse_way(self.way)
+        return Path(mechanism, *self.pairs[0], self.processes, tuple(sorted(parameters.items())))
 
     def serves(self, pair: Pair, processes: int, operation: str, rail: str = "") -> bool:
-        """Whether this row is for that pair, operation and rail."""
+        """Whether this row is for messages of that pair, operation and rail that are not encrypted."""
         same = self.operation == operation and self.processes == processes and self.rail == rail
-        return same and pair in self.pairs
-
-
-@dataclass(frozen=True)
-class CollectiveRow:
-    """The algorithm for a collective of `ranks` ranks; `runner_up_ratio` is the second's time divided by its time."""
-
-    operation: str
-    memory: str
-    ranks: int
-    from_bytes: int
-    to_bytes: int
-    way: str
-    expected: tuple[tuple[int, float], ...]
-    runner_up: str
-    runner_up_ratio: float
-    why: str
+        return same and not self.encrypted and pair in self.pairs
 
 
 @dataclass(frozen=True)
@@ -73,65 +82,84 @@ class Plan:
     backend: str
     simulated: bool
     rows: tuple[PlanRow, ...]
-    collectives: tuple[CollectiveRow, ...] = ()
 
     def rows_of(self, pair: Pair, processes: int, operation: str, rail: str = "") -> list[PlanRow]:
-        """The rows of one pair, operation and rail, ascending sizes."""
+        """The rows of messages of one pair, operation and rail, ascending sizes."""
         found = [row for row in self.rows if row.serves(pair, processes, operation, rail)]
         return sorted(found, key=lambda row: row.from_bytes)
 
+    def messages(self) -> list[PlanRow]:
+        """The rows of messages."""
+        return [row for row in self.rows if row.pairs]
+
+    def of_groups(self) -> list[PlanRow]:
+        """The rows of collectives and of what else the ranks of any group do together."""
+        return [row for row in self.rows if not (row.pairs or row.shape or row.partner)]
+
+
+def _read_ways(node: Node) -> tuple[RankedWay, ...]:
+    ways = []
+    for one in node.items("ways"):
+        way = one.text("way")
+        try:
+            _core.parse_way(way)
+        except InputError as error:
+            raise one.refuse(str(error)) from None
+        ways.append(RankedWay(way, one.number("ratio", above_zero=True) if one.has("ratio") else 0.0))
+    if not ways:
+        raise node.refuse("ways must not be empty")
+    return tuple(ways)
+
 
 def _read_row(node: Node) -> PlanRow:
-    path = read_path(node.child("path"))
-    pairs = tuple(read_pair(pair) for pair in node.items("pairs")) or (path.pair,)
-    runner_up = None
-    if node.has("runner_up"):
-        second = node.child("runner_up")
-        runner_up = RunnerUp(read_path(second.child("path")), second.number("ratio"))
-    first = node.integer("from_bytes")
-    return PlanRow(
-        pairs,
-        node.integer("processes", 1, 1, 2),
-        node.word("operation", OPERATIONS),
-        first,
-        node.integer("to_bytes", least=first),
-        path,
-        _expected(node),
-        runner_up,
-        node.text("why", ""),
-        node.text("rail", ""),
-    )
-
-
-def _expected(node: Node) -> tuple[tuple[int, float], ...]:
+    first, of_messages = node.integer("from_bytes"), node.has("pairs")
     points = node.items("expected")
-    return tuple((one.integer("bytes", least=1), one.number("seconds", above_zero=True)) for one in points)
-
-
-def _read_collective(node: Node) -> CollectiveRow:
-    first = node.integer("from_bytes")
-    return CollectiveRow(
-        node.text("operation"),
-        node.text("memory"),
-        node.integer("ranks", least=2),
+    pairs = tuple(read_pair(pair) for pair in node.items("pairs")) if of_messages else ()
+    if of_messages and not pairs:
+        raise node.refuse("pairs must not be empty")
+    return PlanRow(
+        node.word("operation", OPERATIONS) if of_messages else node.text("operation"),
         first,
         node.integer("to_bytes", least=first),
-        _core.algorithm_of_today(node.text("way")),
-        _expected(node),
-        _core.algorithm_of_today(node.text("runner_up", "")),
-        node.number("runner_up_ratio"),
+        _read_ways(node),
+        tuple((one.integer("bytes", least=1), one.number("seconds", above_zero=True)) for one in points),
         node.text("why", ""),
+        pairs,
+        node.integer("processes", 1, 1, 2) if of_messages else 0,
+        node.text("rail", ""),
+        node.flag("encrypted", False),
+        "" if of_messages else node.text("memory"),
+        0 if of_messages else node.integer("ranks", least=1),
+        node.text("shape", ""),
+        node.text("partner", ""),
     )
 
 
 def read_plan(value: Any, what: str) -> Plan:
-    """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it."""
+    """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it; of a plan of
+    an older version it names the command that makes a new one."""
     node = Node(with_names(value), what)
+    if node.integer("version") < VERSION:
+        raise node.refuse("a plan of an older version; `waywiser plan` makes one from its profile")
     return Plan(
         node.text("fingerprint"),
         node.text("machine"),
         node.text("backend"),
         node.flag("simulated"),
         tuple(_read_row(row) for row in node.items("rows")),
-        tuple(_read_collective(row) for row in node.items("collectives")) if node.has("collectives") else (),
     )
+
+
+def with_found(plan: str, old: str | None) -> str:
+    """The plan in the JSON text `plan`, with the rows of the plan `old` that `choose` does not make: programs have
+    measured them (halo exchanges, arrays of a server's GPU)."""
+    if old is None:
+        return plan
+    try:
+        was = json.loads(old)
+        read_plan(was, "plan.json")
+    except (ValueError, InputError):
+        return plan
+    found = [row for row in was["rows"] if row.get("shape") or row.get("partner")]
+    value = json.loads(plan)
+    return json.dumps({**value, "rows": [*value["rows"], *found]}) if found else plan

@@ -21,7 +21,7 @@ import waywiser.verification
 from waywiser.errors import InputError
 from waywiser.file_lock import held_file
 from waywiser.files import parse_json, read_bytes, write_text_atomically
-from waywiser.plan import Plan, read_plan
+from waywiser.plan import Plan, read_plan, with_found
 from waywiser.profile import Profile
 from waywiser.profile_reader import read_profile
 from waywiser.verification import Verification, read_verification
@@ -174,6 +174,10 @@ class Results:
         (self.folder / f"{stem}.json.gz").unlink(missing_ok=True)
         self.__dict__.pop(stem, None)
         return file
+
+    def write_plan(self, text: str) -> Path:
+        """Replaces plan.json, but for the rows that programs have added to it."""
+        return self.write("plan", with_found(text, self.text("plan")))
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -69,15 +70,15 @@ TEST(GpuMemory, MessagesBetweenGpusAndHosts) {
             no_problems);
 }
 
-std::shared_ptr<const Chooser> plan_that_stages(const std::string& variant) {
-  PlanRow row;
-  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-  row.processes = 2;
-  row.to_bytes = 1 << 30;
-  row.path = {"host_staged", gpu(0), gpu(1), 2, {{"variant", variant}, {"handle", "cuda_ipc"}}};
+// Between two processes, in both directions.
+std::shared_ptr<const Chooser> plan_of(const std::vector<Path>& paths) {
   Plan plan;
-  plan.rows = {row};
+  plan.rows = {made_up::message_row(paths, 0, 1 << 30, Operation::latency, {{gpu(1), gpu(0)}})};
   return std::make_shared<const Chooser>(std::move(plan));
+}
+
+std::shared_ptr<const Chooser> plan_that_stages(const std::string& variant) {
+  return plan_of({{"host_staged", gpu(0), gpu(1), 2, {{"variant", variant}, {"handle", "cuda_ipc"}}}});
 }
 
 // Long messages find their own way: by the plan's path, or in pieces where an array is on the host or out of reach.
@@ -265,15 +266,9 @@ std::shared_ptr<const Chooser> plan_of_pushes(bool reading) {
   const auto kernel = [](const char* direction, const char* blocks) {
     return Path{"sm_copy", gpu(0), gpu(1), 2, {{"direction", direction}, {"blocks", blocks}, {"handle", "cuda_ipc"}}};
   };
-  PlanRow row;
-  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-  row.processes = 2;
-  row.to_bytes = 1 << 30;
-  row.path = kernel("push", "4");
-  if (reading) row.reading = kernel("pull", "8");
-  Plan plan;
-  plan.rows = {row};
-  return std::make_shared<const Chooser>(std::move(plan));
+  std::vector<Path> paths{kernel("push", "4")};
+  if (reading) paths.push_back(kernel("pull", "8"));
+  return plan_of(paths);
 }
 
 // What is executed was measured, or the rank says that it was not.
@@ -309,14 +304,8 @@ TEST(GpuMemory, WindowsWhereThePlanHasKernels) {
   ranks.virtual_gpus = 2;
   for (const char* direction : {"push", "pull"}) {
     ranks.chooser_of = [&](int) {
-      PlanRow row;
-      row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-      row.processes = 2;
-      row.to_bytes = 1 << 30;
-      row.path = {"sm_copy", gpu(0), gpu(1), 2, {{"direction", direction}, {"blocks", "4"}, {"handle", "cuda_ipc"}}};
-      Plan plan;
-      plan.rows = {row};
-      return std::make_shared<const Chooser>(std::move(plan));
+      return plan_of(
+          {{"sm_copy", gpu(0), gpu(1), 2, {{"direction", direction}, {"blocks", "4"}, {"handle", "cuda_ipc"}}}});
     };
     EXPECT_EQ(ranks.in_processes(put_and_get_everything), no_problems) << direction;
   }

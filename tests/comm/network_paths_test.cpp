@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
@@ -23,15 +24,7 @@ Path network_path(const std::string& mechanism, Place source, Place destination,
   return {mechanism, source, seen_from_other(destination), 2, std::move(parameters)};
 }
 
-PlanRow row_of(const Path& path, Bytes from, Bytes to) {
-  PlanRow row;
-  row.pairs = {{path.source, path.destination}};
-  row.processes = 2;
-  row.from_bytes = from;
-  row.to_bytes = to;
-  row.path = path;
-  return row;
-}
+PlanRow row_of(const Path& path, Bytes from, Bytes to) { return made_up::message_row({path}, from, to); }
 
 std::shared_ptr<const Chooser> plan_of(std::vector<PlanRow> rows) {
   Plan plan;
@@ -165,7 +158,7 @@ TEST(NetworkPaths, OneRoadBetweenHostsIsWhatUcxTakesByItself) {
 
 TEST(NetworkPaths, ASharePerRailIsNeeded) {
   std::vector<PlanRow> rows = host_rows();
-  rows[1].path.parameters["share"] = "75+20";
+  rows[1].ways.front().way.parameters["share"] = "75+20";
   EXPECT_THROW(NetworkPaths{plan_of(rows)}, Error);
 }
 

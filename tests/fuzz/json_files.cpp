@@ -21,8 +21,11 @@ void promise_the_same(const Value& value, Value (*read)(const Json&, std::string
 
 void look_rows_up(const Chooser& chooser) {
   for (const PlanRow& row : chooser.plan().rows) {
-    const auto [source, destination] = row.pairs.front();
-    const PlanRow* found = chooser.choose(source, destination, row.processes, row.operation, row.from_bytes);
+    if (!row.key.is_message()) continue;
+    const PlanKey& key = row.key;
+    const auto [source, destination] = key.pairs.front();
+    const PlanRow* found = chooser.choose(source, destination, key.processes, parse_operation(key.operation),
+                                          row.from_bytes, key.rail, key.encrypted);
     promise(found == &row, "a row is not found at its first size");
     Chooser::path_for(row, source, destination);
   }

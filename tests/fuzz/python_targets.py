@@ -70,7 +70,7 @@ def _profile(file: Path) -> None:
 
 
 def _plan(file: Path) -> None:
-    read_plan(read_json(file, plan.SCHEMA, plan.VERSION), str(file))
+    read_plan(read_json(file, plan.SCHEMA, plan.VERSION, plan.OLDEST), str(file))
 
 
 _READERS: tuple[Callable[[Path], object], ...] = (_hosts, read_cluster, _jobs, _profile, _plan)

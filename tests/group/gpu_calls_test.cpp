@@ -11,6 +11,7 @@
 
 #include "tests/comm/different.hpp"
 #include "tests/comm/test_ranks.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/call.hpp"
 #include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
@@ -640,14 +641,10 @@ TEST(GroupOnGpus, TheReceiverReadsMessagesOfUpToAMebibyteWhereTheyAre) {
 }
 
 std::shared_ptr<const Chooser> plan_for_messages(const Path& path, const std::optional<Path>& reading = {}) {
-  PlanRow row;
-  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-  row.processes = 2;
-  row.to_bytes = 1 << 30;
-  row.path = path;
-  row.reading = reading;
   Plan plan;
-  plan.rows = {row};
+  std::vector<Path> paths{path};
+  if (reading) paths.push_back(*reading);
+  plan.rows = {made_up::message_row(paths, 0, 1 << 30, Operation::latency, {{gpu(1), gpu(0)}})};
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
@@ -870,8 +867,8 @@ TEST(GroupOnGpus, ThePlanSaysWhich) {
     ranks.virtual_gpus = 2;
     ranks.chooser_of = [&](int) {
       Plan plan;
-      plan.collectives = {{"all_reduce", "gpu", 2, 0, 1 << 20, way, {}, "", 0, ""},
-                          {"broadcast", "host", 2, 0, 1 << 20, "binomial_tree", {}, "", 0, ""}};
+      plan.rows = {made_up::group_row("all_reduce", "gpu", 2, 0, 1 << 20, way),
+                   made_up::group_row("broadcast", "host", 2, 0, 1 << 20, "binomial_tree")};
       return std::make_shared<const Chooser>(std::move(plan));
     };
     return ranks.in_processes([](Group& group) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
@@ -56,7 +57,7 @@ std::function<std::shared_ptr<Platform>(int)> virtual_gpus(int gpus, int multipr
 
 std::shared_ptr<const Chooser> plan_of(const std::string& operation, const std::string& algorithm) {
   Plan plan;
-  plan.collectives = {{operation, "gpu", 2, 0, no_end, algorithm, {}, "", 0, ""}};
+  plan.rows = {made_up::group_row(operation, "gpu", 2, 0, no_end, algorithm)};
   return std::make_shared<const Chooser>(std::move(plan));
 }
 

@@ -6,6 +6,7 @@
 #include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/halo/rank_fields.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 #include "waywiser/halo/tuning.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -17,14 +18,8 @@ namespace {
 // From GPU 0 of a machine to GPU 0 of another one, by UCX over the loopback device.
 std::shared_ptr<const Chooser> plan_of_road(const std::string& mechanism, std::map<std::string, std::string> terms) {
   terms.insert({{"transports", "network-tcp"}, {"device", "lo"}});
-  PlanRow row;
-  row.path = {mechanism, gpu(0), seen_from_other(gpu(0)), 2, std::move(terms)};
-  row.pairs = {{row.path.source, row.path.destination}};
-  row.processes = 2;
-  row.from_bytes = 0;
-  row.to_bytes = no_end;
   Plan plan;
-  plan.rows = {row};
+  plan.rows = {made_up::message_row({{mechanism, gpu(0), seen_from_other(gpu(0)), 2, std::move(terms)}}, 0, no_end)};
   return std::make_shared<const Chooser>(std::move(plan));
 }
 

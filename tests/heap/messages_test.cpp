@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/heap/heap_ranks.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/heap/message_protocols.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -15,13 +16,13 @@ namespace {
 
 using one_sided::Inbox, one_sided::Protocols, one_sided::Scope;
 
-CollectiveRow row(Bytes from, Bytes to, std::string way) {
-  return {"put_message", "gpu", 2, from, to, std::move(way), {}, "", 0, ""};
+PlanRow row(Bytes from, Bytes to, const std::string& way) {
+  return made_up::group_row("put_message", "gpu", 2, from, to, way);
 }
 
-Protocols measured(std::vector<CollectiveRow> rows, bool has_lines = true) {
+Protocols measured(std::vector<PlanRow> rows, bool has_lines = true) {
   Plan plan;
-  plan.collectives = std::move(rows);
+  plan.rows = std::move(rows);
   const Chooser chooser(std::move(plan));
   return message_protocols(&chooser, has_lines);
 }
@@ -73,7 +74,7 @@ TEST(HeapMessages, AHeapFollowsThePlanOfItsGroup) {
   TestRanks ranks(2);
   ranks.chooser_of = [](int) {
     Plan plan;
-    plan.collectives = {row(0, 100, "LL"), row(101, 7000, "LL128"), row(7001, 9000, "bulk")};
+    plan.rows = {row(0, 100, "LL"), row(101, 7000, "LL128"), row(7001, 9000, "bulk")};
     return std::make_shared<const Chooser>(std::move(plan));
   };
   EXPECT_EQ(ranks.in_processes([](Group& group) {

@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
     "heap": {"base", "device", "kernels", "policy", "comm", "group"},
-    "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
+    "halo": {"base", "device", "topology", "measure", "policy", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "c": {"base", "device", "path", "measure", "policy", "comm", "group", "halo", "offload"},
     "shim": {"base", "device", "offload"},

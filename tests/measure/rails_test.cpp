@@ -45,9 +45,10 @@ std::string share_of_large_messages(const Row& row) {
   options.max_bytes = 64 << 20;
   const Plan plan = choose(run_campaign({subject}, meter, options, nullptr, {}), {"ucx"}, {});
   const auto largest = std::ranges::max_element(plan.rows, {}, [](const PlanRow& entry) {
-    return entry.operation == Operation::streaming ? entry.from_bytes + 1 : 0;
+    return entry.key.operation == "streaming" ? entry.from_bytes + 1 : 0;
   });
-  return largest->path.has("share") ? std::string(largest->path.parameter("share")) : "one rail";
+  const Path path = largest->path();
+  return path.has("share") ? std::string(path.parameter("share")) : "one rail";
 }
 
 TEST(Rails, TheShareFollowsWhatEachRailCarries) {

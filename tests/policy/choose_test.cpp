@@ -53,10 +53,10 @@ TEST_P(ChosenCost, IsCloseToTheBest) {
       for (const Bytes size : {bytes, bytes + (table.cliff ? 0 : bytes / 2)}) {
         const PlanRow* row = row_at(chooser, size);
         ASSERT_NE(row, nullptr) << size;
-        const double cost = true_time(table.links, row->path.mechanism, static_cast<double>(size));
+        const double cost = true_time(table.links, row->way().name, static_cast<double>(size));
         const double allowed = 1.05 * (1 + table.noise) / (1 - table.noise) + 1e-9;
         EXPECT_LE(cost, allowed * best_time(table.links, static_cast<double>(size)))
-            << table.name << " " << size << " " << row->path.mechanism << " seed " << seed;
+            << table.name << " " << size << " " << row->way().name << " seed " << seed;
       }
   }
 }
@@ -113,24 +113,28 @@ TEST(Choose, ATwoSidedPathComesWithItsBestOneSidedRival) {
   profile.series[1].path.parameters["direction"] = "push";
   const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
   ASSERT_FALSE(plan.rows.empty());
-  ASSERT_EQ(plan.rows.front().path.mechanism, "ucx");
+  ASSERT_EQ(plan.rows.front().way().name, "ucx");
   const auto rival = Chooser::path_run_by(plan.rows.front(), gpu(0), gpu(1), gpu(0));
   ASSERT_TRUE(rival);
   EXPECT_EQ(rival->mechanism, "copy_engine");
 }
 
-// Even if it is the fastest: it is kept beside the chosen path, for jobs that ask for it.
+// Even if it is the fastest: it has rows of its own, for jobs that ask for it.
 TEST(Choose, WhatEncryptsIsNotChosen) {
   Profile profile =
       made_up_profile({{"ucx", line(1e-6, 1e9)}, {"tls", line(1e-7, 1e10)}, {"ucx_staged", line(1e-3, 1e9)}});
   const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
   ASSERT_FALSE(plan.rows.empty());
   for (const PlanRow& row : plan.rows) {
-    EXPECT_EQ(row.path.mechanism, "ucx");
-    ASSERT_TRUE(row.runner_up);
-    EXPECT_EQ(row.runner_up->mechanism, "ucx_staged");
-    ASSERT_TRUE(row.encrypted);
-    EXPECT_EQ(row.encrypted->mechanism, "tls");
+    EXPECT_EQ(row.way().name, row.key.encrypted ? "tls" : "ucx");
+    EXPECT_EQ(row.runner_up() == nullptr ? "none" : row.runner_up()->way.name,
+              row.key.encrypted ? "none" : "ucx_staged");
+  }
+  const Chooser chooser(plan);
+  for (const bool encrypted : {false, true}) {
+    const PlanRow* row = chooser.choose(gpu(0), gpu(1), 1, Operation::latency, 4096, {}, encrypted);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(row->key.encrypted, encrypted);
   }
 }
 
@@ -145,18 +149,21 @@ TEST(Choose, WhatWasMeasuredElsewhereInTheRangeServesTheRow) {
       std::erase_if(series.points, [](const Point& point) { return point.bytes > 64; });
   }
   const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
-  ASSERT_EQ(plan.rows.size(), 1u);
-  EXPECT_EQ(plan.rows[0].path.mechanism, "ucx");
-  ASSERT_TRUE(plan.rows[0].encrypted);
-  EXPECT_EQ(plan.rows[0].encrypted->mechanism, "tls");
-  ASSERT_TRUE(plan.rows[0].one_sided);
-  EXPECT_EQ(plan.rows[0].one_sided->mechanism, "copy_engine");
+  ASSERT_EQ(plan.rows.size(), 2u);
+  EXPECT_EQ(plan.rows[0].way().name, "ucx");
+  ASSERT_EQ(plan.rows[0].ways.size(), 2u);
+  EXPECT_EQ(plan.rows[0].ways[1].way.name, "copy_engine");
+  EXPECT_EQ(plan.rows[0].ways[1].ratio, 0) << "nobody has measured it in the middle of the range";
+  EXPECT_EQ(plan.rows[0].runner_up(), nullptr);
+  EXPECT_TRUE(plan.rows[1].key.encrypted);
+  EXPECT_EQ(plan.rows[1].way().name, "tls");
   for (Series& series : profile.series)
     std::erase_if(series.points,
                   [&](const Point& point) { return series.path.mechanism == "ucx" && point.bytes <= 64; });
   const Plan apart = choose(profile, mechanism_order());
-  ASSERT_EQ(apart.rows.size(), 2u);
-  EXPECT_FALSE(apart.rows[1].encrypted) << "nobody has measured it there";
+  ASSERT_EQ(apart.rows.size(), 3u);
+  EXPECT_EQ(apart.rows[1].way().name, "ucx");
+  EXPECT_EQ(apart.rows[1].ways.size(), 1u) << "nobody has measured another there";
 }
 
 TEST(Choose, WhatWasNeverMeasuredServesNoRow) {
@@ -164,7 +171,7 @@ TEST(Choose, WhatWasNeverMeasuredServesNoRow) {
   profile.series[1].points.clear();
   const Plan plan = choose(profile, mechanism_order());
   ASSERT_EQ(plan.rows.size(), 1u);
-  EXPECT_FALSE(plan.rows[0].encrypted);
+  EXPECT_FALSE(plan.rows[0].key.encrypted);
 }
 
 TEST(Choose, CollectivesGetRowsOfTheirOwn) {
@@ -191,10 +198,11 @@ TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   EXPECT_EQ(way("host", 2, 100), "ring");
   EXPECT_EQ(way("host", 2, Bytes{1} << 40), "ring");
   EXPECT_EQ(way("gpu", 2, 100), "none");
-  const CollectiveRow& row = chooser.plan().collectives.front();
-  EXPECT_EQ(row.way, "LL");
-  EXPECT_EQ(row.runner_up, "nccl");
-  EXPECT_GT(row.runner_up_ratio, 1);
+  const PlanRow& row = *chooser.row_of({"all_reduce", "gpu", 4}, 0);
+  EXPECT_EQ(text(row.way()), "LL");
+  ASSERT_NE(row.runner_up(), nullptr);
+  EXPECT_EQ(text(row.runner_up()->way), "nccl");
+  EXPECT_GT(row.runner_up()->ratio, 1);
   EXPECT_FALSE(row.expected.empty());
 }
 
@@ -202,7 +210,7 @@ TEST(Choose, FilesWithoutCollectivesAreRead) {
   const Json profile = to_json(made_up_profile({{"a", line(1e-6, 1e9)}}));
   EXPECT_FALSE(profile.contains("collectives"));
   EXPECT_TRUE(profile_from_json(profile, "profile").collectives.empty());
-  EXPECT_TRUE(plan_from_json(to_json(choose(made_up_profile({}), order)), "plan").collectives.empty());
+  EXPECT_TRUE(plan_from_json(to_json(choose(made_up_profile({}), order)), "plan").rows.empty());
 }
 
 TEST(Choose, OldNamesOfAlgorithmsAreRead) {
@@ -217,18 +225,10 @@ TEST(Choose, OldNamesOfAlgorithmsAreRead) {
   add("two_shot_lines(blocks=16,threads=512)", 1e-5, 1e11);
   const Json old_profile = to_json(profile);
   EXPECT_EQ(old_profile["collectives"][0]["way"], "packets") << "what was written then";
-  Json old_plan = to_json(choose(profile, order));  // by values that no reader has seen: names of then
-  EXPECT_EQ(old_plan["collectives"][0]["way"], "packets");
-  const Plan plan = plan_from_json(old_plan, "plan");
   const Profile read = profile_from_json(old_profile, "profile");
   const std::vector<std::string> today{"LL", "LL128", "two_shot_LL128(blocks=16,threads=512)"};
-  ASSERT_EQ(plan.collectives.size(), today.size());
   ASSERT_EQ(read.collectives.size(), today.size());
-  for (std::size_t i = 0; i < today.size(); ++i) {
-    EXPECT_EQ(plan.collectives[i].way, today[i]);
-    EXPECT_EQ(read.collectives[i].way, today[i]);
-  }
-  EXPECT_EQ(plan.collectives[0].runner_up, "LL128");
+  for (std::size_t i = 0; i < today.size(); ++i) EXPECT_EQ(read.collectives[i].way, today[i]);
 }
 
 TEST(Choose, RangesCoverAllSizesOnce) {
@@ -253,7 +253,7 @@ TEST(Choose, EqualsGoToTheEarlierRow) {
     for (Series& series : profile.series)
       for (Point& point : series.points) point.low *= 0.98, point.high *= 1.02;
     const Plan plan = choose(profile, order);
-    for (const PlanRow& row : plan.rows) EXPECT_EQ(row.path.mechanism, "a") << factor;
+    for (const PlanRow& row : plan.rows) EXPECT_EQ(row.way().name, "a") << factor;
     EXPECT_EQ(plan.rows.size(), 1u);
   }
 }
@@ -261,9 +261,9 @@ TEST(Choose, EqualsGoToTheEarlierRow) {
 TEST(Choose, AClearWinnerWinsEvenAsTheLaterRow) {
   const Plan plan = choose(made_up_profile({{"a", line(1e-6, 1e10)}, {"b", line(0.8e-6, 1.25e10)}}, 0.01), order);
   ASSERT_EQ(plan.rows.size(), 1u);
-  EXPECT_EQ(plan.rows[0].path.mechanism, "b");
-  EXPECT_EQ(plan.rows[0].runner_up->mechanism, "a");
-  EXPECT_NEAR(plan.rows[0].runner_up_ratio, 1.25, 0.06);
+  EXPECT_EQ(plan.rows[0].way().name, "b");
+  EXPECT_EQ(plan.rows[0].runner_up()->way.name, "a");
+  EXPECT_NEAR(plan.rows[0].runner_up()->ratio, 1.25, 0.06);
 }
 
 TEST(Choose, SmallIslandsAreNotWorthASwitch) {
@@ -291,9 +291,9 @@ TEST(Choose, PathsOutsideTheirMeasuredSizesAreNotChosen) {
   points.resize(5);  // 1K to 16K only
   const Chooser chooser(choose(profile, order));
   for (const Bytes bytes : {Bytes{1}, Bytes{1023}, Bytes{16385}, Bytes{1} << 30})
-    EXPECT_EQ(row_at(chooser, bytes)->path.mechanism, "a") << bytes;
+    EXPECT_EQ(row_at(chooser, bytes)->way().name, "a") << bytes;
   for (const Bytes bytes : {Bytes{1024}, Bytes{5000}, Bytes{16384}})
-    EXPECT_EQ(row_at(chooser, bytes)->path.mechanism, "b") << bytes;
+    EXPECT_EQ(row_at(chooser, bytes)->way().name, "b") << bytes;
 }
 
 TEST(Choose, LoadedOfOnePairIsStreaming) {
@@ -332,10 +332,10 @@ TEST(Choose, LoadedBetweenProcessesIsWhatWasMeasured) {
     const Chooser chooser(choose(loaded_between_processes(pairs), order));
     const PlanRow* row = chooser.choose(gpu(0), gpu(1), 2, Operation::loaded, 1 << 20);
     ASSERT_NE(row, nullptr) << pairs;
-    EXPECT_EQ(row->path.mechanism, mechanism) << pairs;
+    EXPECT_EQ(row->way().name, mechanism) << pairs;
     EXPECT_EQ(row->why.find("; "), says.empty() ? std::string::npos : row->why.size() - says.size()) << row->why;
     EXPECT_TRUE(row->why.ends_with(says)) << row->why;
-    EXPECT_EQ(chooser.choose(gpu(0), gpu(1), 2, Operation::streaming, 1 << 20)->path.mechanism, "a");
+    EXPECT_EQ(chooser.choose(gpu(0), gpu(1), 2, Operation::streaming, 1 << 20)->way().name, "a");
   }
 }
 

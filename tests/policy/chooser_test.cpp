@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/policy/made_up_links.hpp"
+#include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_class.hpp"
 
@@ -12,12 +13,7 @@ namespace waywiser {
 namespace {
 
 PlanRow row(Bytes from, Bytes to, const std::string& mechanism) {
-  PlanRow made;
-  made.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-  made.path = made_up::made_up_path(mechanism);
-  made.from_bytes = from;
-  made.to_bytes = to;
-  return made;
+  return made_up::message_row({made_up::made_up_path(mechanism)}, from, to, Operation::latency, {{gpu(1), gpu(0)}});
 }
 
 TEST(Chooser, AgreesWithALinearSearchForAnyRanges) {
@@ -63,8 +59,8 @@ TEST(Chooser, AnswersNothingForWhatThePlanDoesNotHave) {
 TEST(Chooser, TellsTypesOfNodesAndRailsApart) {
   const auto to_node = [](NodeType type, const std::string& rail, const std::string& mechanism) {
     PlanRow made = row(0, 100, mechanism);
-    made.pairs = {{gpu(0), on_node(type, gpu(0))}};
-    made.rail = rail;
+    made.key.pairs = {{gpu(0), on_node(type, gpu(0))}};
+    made.key.rail = rail;
     return made;
   };
   Plan plan;
@@ -72,7 +68,7 @@ TEST(Chooser, TellsTypesOfNodesAndRailsApart) {
   const Chooser chooser(plan);
   const auto found = [&](NodeType type, std::string_view rail) {
     const PlanRow* chosen = chooser.choose(gpu(0), on_node(type, gpu(0)), 1, Operation::latency, 5, rail);
-    return chosen == nullptr ? std::string() : chosen->path.mechanism;
+    return chosen == nullptr ? std::string() : chosen->way().name;
   };
   EXPECT_EQ(found(10, ""), "a");
   EXPECT_EQ(found(10, "r0"), "b");

@@ -65,7 +65,7 @@ Verification with_equal_rivals(double factor, std::uint64_t seed) {
   const Profile profile = run_campaign({made_up::subject_of(families)}, meter, short_options(), nullptr, {});
   Plan plan = choose(profile, {});
   plan.rows.resize(1);
-  plan.rows[0].path = gpu_path("path0");
+  plan.rows[0].ways = {{{"path0", gpu_path("path0").parameters}}};
   plan.rows[0].from_bytes = 0;
   plan.rows[0].to_bytes = Bytes{1} << 40;
   meter.links["path0"] = {[=](double bytes) { return factor * line(1e-6, 1e10)(bytes); }};

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_up
 import pytest
 from rank_jobs import HAS_TORCH, NO_PLAN, ROOT, TORCHRUN, example, finish, runtime_folder, start
 
@@ -17,30 +18,15 @@ __all__ = ["runtime_folder"]
 pytestmark = pytest.mark.slow
 BUILT = ROOT / "build" / "examples"
 
-ROW = {
-    "pairs": [["host0", "host0"]],
-    "processes": 1,
-    "operation": "latency",
-    "from_bytes": 0,
-    "to_bytes": 1 << 40,
-    "path": {
-        "mechanism": "host_copy",
-        "source": "host0",
-        "destination": "host0",
-        "processes": 1,
-        "parameters": {"stores": "temporal", "threads": "2"},
-    },
-    "expected": [],
-    "runner_up": None,
-    "why": "made by hand",
-}
+ROW = made_up.message_row(("host0", "host0"), 1, (0, 1 << 40), made_up.ways("host_copy(stores=temporal,threads=2)"))
 PLAN = {
     "schema": "waywiser.plan",
-    "version": 1,
+    "version": 3,
     "fingerprint": "none",
     "machine": "made up",
     "backend": "host",
     "simulated": False,
+    "other_nodes": [],
     "rows": [ROW],
 }
 
@@ -58,7 +44,12 @@ def test_choose_and_copy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("plan", "words"),
-    [("{", "not JSON"), (json.dumps(PLAN | {"version": 3}), "version 3"), (json.dumps(PLAN | {"rows": []}), "no path")],
+    [
+        ("{", "not JSON"),
+        (json.dumps(PLAN | {"version": 4}), "version 4"),
+        (json.dumps(PLAN | {"version": 2}), "`waywiser plan`"),
+        (json.dumps(PLAN | {"rows": []}), "no path"),
+    ],
 )
 def test_choose_and_copy_refuses_a_bad_plan(tmp_path: Path, plan: str, words: str) -> None:
     file = tmp_path / "plan.json"

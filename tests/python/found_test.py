@@ -30,19 +30,11 @@ ALWAYS: Row = ("gpu0>gpu1", "copy_engine", {}, 1, ENDLESS, 8.0)
 def _row(row: Row, processes: int = 1, operation: str = "latency") -> Json:
     pair, mechanism, parameters, first, last, ratio = row
     source, destination = pair.split(">")
-    path = {"source": source, "destination": destination, "processes": processes}
-    found = {
-        "pairs": [[source, destination]],
-        "processes": processes,
-        "operation": operation,
-        "from_bytes": first,
-        "to_bytes": last,
-        "path": {**path, "mechanism": mechanism, "parameters": parameters},
-        "expected": [{"bytes": size, "seconds": 1e-6} for size in SIZES if first <= size <= last],
-        "why": "",
-    }
-    second = {"path": {**path, "mechanism": "sm_copy", "parameters": {}}, "ratio": ratio}
-    return {**found, "runner_up": second} if ratio else found
+    chosen = made_up.label({"mechanism": mechanism, "parameters": parameters})
+    ways = made_up.ways(chosen, "sm_copy" if ratio else "", ratio)
+    made = made_up.message_row((source, destination), processes, (first, last), ways)
+    expected = [{"bytes": size, "seconds": 1e-6} for size in SIZES if first <= size <= last]
+    return {**made, "operation": operation, "expected": expected}
 
 
 def _results(folder: Path, *rows: Json, **more: Any) -> Results:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import made_up
 import pytest
 from two_machines import TwoMachines
 
@@ -72,13 +73,10 @@ def plan_of_two_rails(machines: TwoMachines, share: str) -> dict[str, Any]:
         ((0, (1 << 17) - 1), {"device": links[0]}),
         ((1 << 17, 1 << 60), {"device": "+".join(links), "share": share}),
     ):
-        ends = {"source": "host0", "destination": "other:host0", "processes": 2}
-        path = {"mechanism": "ucx", **ends, "parameters": {"transports": "network-tcp", **parameters}}
-        row = {"pairs": [["host0", "other:host0"]], "processes": 2, "operation": "latency", "path": path}
-        row |= {"from_bytes": sizes[0], "to_bytes": sizes[1], "expected": [], "runner_up": None, "why": "made up"}
-        rows.append(row)
-    about = {"fingerprint": "a", "machine": "a", "backend": "host", "simulated": False, "other": "b"}
-    return {"schema": "waywiser.plan", "version": 1, **about, "rows": rows, "collectives": []}
+        way = made_up.label({"mechanism": "ucx", "parameters": {"transports": "network-tcp", **parameters}})
+        rows.append(made_up.message_row(("host0", "other:host0"), 2, sizes, made_up.ways(way)))
+    about = {"fingerprint": "a", "machine": "a", "backend": "host", "simulated": False, "other_nodes": []}
+    return {"schema": "waywiser.plan", "version": 3, **about, "rows": rows}
 
 
 @pytest.mark.parametrize(("share", "least", "most"), [("75+25", 2.5, 3.5), ("20+80", 0.2, 0.3)])

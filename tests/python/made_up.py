@@ -180,18 +180,24 @@ def plan(of: Json) -> Json:
             rows += _rows(group, operation, mine)
     keep = ("fingerprint", "machine", "backend", "simulated")
     kept = {key: of[key] for key in keep}
-    return {"schema": "waywiser.plan", "version": 1, **kept, "rows": rows, "collectives": [_collective()]}
+    return {"schema": "waywiser.plan", "version": 3, **kept, "other_nodes": [], "rows": [*rows, _collective()]}
 
 
 def _collective() -> Json:
     row = {"operation": "all_reduce", "memory": "gpu", "ranks": 4, "from_bytes": 0, "to_bytes": 1 << 20}
-    row |= {
-        "way": "fused_one_shot",
-        "runner_up": "nccl",
-        "runner_up_ratio": 3.25,
-        "why": "nccl takes 3.25 times as long",
-    }
+    row |= {"ways": ways("fused_one_shot", "nccl", 3.25), "why": "nccl takes 3.25 times as long"}
     return {**row, "expected": [{"bytes": 8, "seconds": 2.5e-6}, {"bytes": 1 << 20, "seconds": 1.4e-5}]}
+
+
+def ways(chosen: str, second: str = "", ratio: float = 0.0) -> list[Json]:
+    """The ways of a plan's row."""
+    return [{"way": chosen, "ratio": 1.0}, *([{"way": second, "ratio": ratio}] if second else [])]
+
+
+def message_row(pair: tuple[str, str], processes: int, sizes: tuple[int, int], ways_of: list[Json]) -> Json:
+    """A plan's row for the latency of messages."""
+    key = {"operation": "latency", "pairs": [list(pair)], "processes": processes, "rail": "", "encrypted": False}
+    return {**key, "from_bytes": sizes[0], "to_bytes": sizes[1], "ways": ways_of, "expected": [], "why": "made up"}
 
 
 def _rows(group: Json, operation: str, mine: list[Json]) -> list[Json]:
@@ -200,7 +206,7 @@ def _rows(group: Json, operation: str, mine: list[Json]) -> list[Json]:
         ranked = sorted(mine, key=lambda one: one["points"][index]["seconds"])
         best, second = ranked[0], ranked[1]
         seconds = best["points"][index]["seconds"]
-        if rows and rows[-1]["path"] == best["path"]:
+        if rows and rows[-1]["ways"][0]["way"] == label(best["path"]):
             rows[-1]["expected"].append({"bytes": size, "seconds": seconds})
             continue
         if rows:
@@ -212,9 +218,10 @@ def _rows(group: Json, operation: str, mine: list[Json]) -> list[Json]:
                 "operation": operation,
                 "from_bytes": size,
                 "to_bytes": (1 << 64) - 1,
-                "path": best["path"],
+                "rail": "",
+                "encrypted": False,
+                "ways": ways(label(best["path"]), label(second["path"]), second["points"][index]["seconds"] / seconds),
                 "expected": [{"bytes": size, "seconds": seconds}],
-                "runner_up": {"path": second["path"], "ratio": second["points"][index]["seconds"] / seconds},
                 "why": "fastest of the paths that were measured",
             }
         )
@@ -224,10 +231,10 @@ def _rows(group: Json, operation: str, mine: list[Json]) -> list[Json]:
 def verification(of: Json) -> Json:
     """Cases beside the measured sizes: nearly all choices are the fastest."""
     rows = []
-    for row in of["rows"]:
+    for row in (row for row in of["rows"] if "pairs" in row):
         size, seconds = row["expected"][0]["bytes"] * 3, row["expected"][0]["seconds"] * 2
         ratio = max(1.0, 1 + (_wobble(size, row["operation"], row["processes"]) - 1) * 1.7)
-        second = row["runner_up"]["path"]
+        chosen, second = (one["way"] for one in row["ways"])
         rows.append(
             {
                 "source": row["pairs"][0][0],
@@ -235,9 +242,9 @@ def verification(of: Json) -> Json:
                 "processes": row["processes"],
                 "operation": row["operation"],
                 "bytes": size,
-                "chosen": label(row["path"]),
+                "chosen": chosen,
                 "chosen_seconds": seconds,
-                "best": label(row["path"] if ratio == 1 else second),
+                "best": chosen if ratio == 1 else second,
                 "best_seconds": seconds / ratio,
                 "ratio": ratio,
                 "equal": 1 < ratio < 1.01,

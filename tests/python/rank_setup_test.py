@@ -159,8 +159,8 @@ def test_run_repairs_the_environment_and_binds(tmp_path: Path) -> None:
     ("changes", "follows"), [({}, True), ({"fingerprint": "else"}, False), ({"simulated": True}, False)]
 )
 def test_run_follows_the_plan_of_this_machine(tmp_path: Path, changes: dict[str, object], follows: bool) -> None:
-    plan = {"schema": "waywiser.plan", "version": 1, "fingerprint": _core.discover().fingerprint, "machine": "here"}
-    plan |= {"backend": "host", "simulated": False, "rows": [], **changes}
+    plan = {"schema": "waywiser.plan", "version": 3, "fingerprint": _core.discover().fingerprint, "machine": "here"}
+    plan |= {"backend": "host", "simulated": False, "other_nodes": [], "rows": [], **changes}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan))
     said = "os.environ.get('WAYWISER_PLAN', 'None')"

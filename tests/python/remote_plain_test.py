@@ -110,8 +110,8 @@ def test_what_encryption_costs_is_measured_and_shown(machines: TwoMachines, tmp_
 
     told = verb("tune", "--remote", server.address, "--data-plain", "--results", str(folder), "--budget", "2")
     assert "arrays not encrypted" in told and "input of 64 KiB: " in told and " encrypted, " in told
-    roads = kept(folder / "remote_roads.json", server.address, 0)
-    assert roads is not None and {each.plain for each in roads.times} == {False, True}
+    roads = kept(folder / "plan.json", server.address, 0)
+    assert roads is not None and roads.rows("input") and roads.rows("input", plain=True)
     assert len(roads.prices()) == 6
     shown = verb("remote", server.address)
     assert "arrays of other machines: encrypted, or not if a client wants it (data_plain)" in shown

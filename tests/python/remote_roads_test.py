@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import made_up
 import numpy as np
 import pytest
 from rank_jobs import COMMAND, runtime_folder
@@ -14,18 +15,23 @@ from remote_gpu import Server, server
 
 import waywiser as ww
 from waywiser.offload.client import DATA_ROADS
-from waywiser.offload.roads import DIRECTIONS, Price, Roads, RoadTime, keep, kept, measured, price_line
+from waywiser.offload.roads import DIRECTIONS, Price, keep, kept, measured, operation, price_line
+from waywiser.points import point_of
+from waywiser.results import Results
 
 __all__ = ["runtime_folder", "server"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
-TIMES = [
-    RoadTime("input", 1000, "direct", 1.0),
-    RoadTime("input", 1000, "pinned", 2.0),
-    RoadTime("input", 100000, "direct", 9.0),
-    RoadTime("input", 100000, "pinned", 5.0),
-    RoadTime("output", 1000, "pageable", 3.0),
-    RoadTime("output", 1000, "pipelined", 3.0),
-]
+Times = dict[int, float]
+
+
+def series(way: str, direction: Any, times: Times, plain: bool = False) -> dict[str, Any]:
+    points = [point_of(size, [seconds]) for size, seconds in times.items()]
+    return {"operation": operation(direction, plain), "memory": "gpu", "ranks": 2, "way": way, "points": points}
+
+
+INPUT = [series("direct", "input", {1000: 1.0, 100000: 9.0}), series("pinned", "input", {1000: 2.0, 100000: 5.0})]
+SERIES = [*INPUT, series("pageable", "output", {1000: 3.0}), series("pipelined", "output", {1000: 3.5})]
+PLAIN = [series("direct", "input", {1000: 0.75}, True), series("pinned", "input", {1000: 0.5}, True)]
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -33,56 +39,79 @@ def run(*words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_the_fastest_road_at_the_nearest_size_is_chosen() -> None:
-    roads = Roads(TIMES)
-    assert [roads.best("input", nbytes) for nbytes in (0, 1, 1000, 9999, 10001, 1 << 40)] == [
-        "direct", "direct", "direct", "direct", "pinned", "pinned",
-    ]  # fmt: skip
-    assert roads.best("output", 1 << 30) == "pageable"  # of equal ones the first
+def test_the_road_of_each_size_is_the_plans(tmp_path: Path) -> None:
+    roads = keep(tmp_path / "plan.json", "a:1", 0, SERIES)
+    sizes = (0, 1, 1000, 100000, 1 << 40)
+    assert [roads.best("input", nbytes) for nbytes in sizes] == ["direct", "direct", "direct", "pinned", "pinned"]
+    row = roads.rows("input")[0]
+    assert (row.way, row.runner_up and row.runner_up.way, row.partner) == ("direct", "pinned", "a:1 gpu0")
+    assert roads.best("output", 1 << 30) == "pageable" and roads.prices() == []
     with pytest.raises(ww.InputError, match="no road was measured for output"):
-        Roads(TIMES[:4])
+        keep(tmp_path / "other.json", "a:1", 0, INPUT)
 
 
 def test_roads_of_unencrypted_arrays_are_chosen_by_themselves(tmp_path: Path) -> None:
-    plain = [RoadTime("input", 1000, "direct", 0.75, True), RoadTime("input", 1000, "pinned", 0.5, True)]
-    roads = Roads([*TIMES, *plain])
+    roads = keep(tmp_path / "plan.json", "a:1", 0, [*SERIES, *PLAIN])
     assert roads.prices() == [Price("input", 1000, 1.0, 0.5)]
     assert price_line(roads.prices()[0]) == "input of 1000 B: 1.00 s encrypted, 500 ms not: 2.00 times"
     assert (roads.best("input", 1000), roads.best("input", 1000, plain=True)) == ("direct", "pinned")
     assert roads.best("output", 1000, plain=True) == "pageable"  # only encrypted ones were measured
-    assert Roads(TIMES).prices() == []
-    keep(tmp_path / "file", "a:1", 0, "one", roads)
-    again = kept(tmp_path / "file", "a:1", 0)
-    assert again is not None and again.times == roads.times
 
 
 def test_what_is_kept_is_of_one_gpu_of_one_server(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "remote_roads.json"
+    file = tmp_path / "new" / "plan.json"
     assert kept(file, "a:1", 0) is None
-    keep(file, "a:1", 0, "one", Roads(TIMES))
-    keep(file, "a:1", 1, "two", Roads(TIMES))
-    other = [RoadTime(each.direction, each.nbytes, each.road, 10 - each.seconds) for each in TIMES]
-    keep(file, "a:1", 0, "one", Roads(other))
+    keep(file, "a:1", 0, SERIES)
+    keep(file, "a:1", 1, SERIES)
+    other = [series("pinned", "input", {1000: 1.0}), series("direct", "output", {1000: 1.0})]
+    keep(file, "a:1", 0, other)
     first, second = kept(file, "a:1", 0), kept(file, "a:1", 1)
     assert first is not None and second is not None and kept(file, "b:1", 0) is None
-    assert (first.times, second.times) == (other, TIMES)
+    assert [roads.best("input", 1000) for roads in (first, second)] == ["pinned", "direct"]
     assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_the_plan_keeps_its_other_rows_and_a_new_plan_keeps_the_roads(tmp_path: Path) -> None:
+    made_up.write(tmp_path, 2)
+    before = json.loads((tmp_path / "plan.json").read_text())["rows"]
+    keep(tmp_path / "plan.json", "a:1", 0, SERIES)
+    rows = json.loads((tmp_path / "plan.json").read_text())["rows"]
+    assert rows[: len(before)] == before and len(rows) == len(before) + 3
+    again = json.loads((tmp_path / "plan.json").read_text())
+    Results(tmp_path).write_plan(json.dumps({**again, "rows": before[:5]}))
+    assert json.loads((tmp_path / "plan.json").read_text())["rows"] == [*before[:5], *rows[-3:]]
+
+
+def test_explain_shows_the_roads(tmp_path: Path) -> None:
+    keep(tmp_path / "plan.json", "a:1", 0, [*SERIES, *PLAIN])
+    code, out, errors = run("explain", "remote", "a:1", "50K", "--results", str(tmp_path), "--json")
+    assert code == 0, errors
+    rows = {row["operation"]: row for row in json.loads(out)}
+    assert rows.keys() == {"remote_input", "remote_output", "remote_input_plain"}
+    of = rows["remote_input"]
+    assert of["ways"][0]["way"] == of["chosen"] and of["ways"][1]["ratio"] > 1
+    code, out, errors = run("explain", "remote", "a:1", "1000", "--results", str(tmp_path))
+    assert code == 0 and "remote input of 1000 B, a:1 gpu0" in out and "1.00 s" in out, errors
+    for words in (("b:1", "1000"), ("a:1",)):
+        code, out, errors = run("explain", "remote", *words, "--results", str(tmp_path))
+        assert (code, out) == (2, "") and errors.count("\n") == 1, errors
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda value: value.update(version=2), '"version" is 2; this program reads 1'),
-        (lambda value: value.pop("servers"), '"servers" is missing'),
-        (lambda value: value["servers"][0].update(gpu=-1), "gpu"),
-        (lambda value: value["servers"][0]["times"][0].update(road="fast"), "road"),
-        (lambda value: value["servers"][0]["times"][0].update(seconds=0), "seconds"),
-        (lambda value: value["servers"][0]["times"].pop(), "no road was measured for output"),
+        (lambda value: value.update(version=4), '"version" is 4'),
+        (lambda value: value.update(version=2), "`waywiser plan` makes one"),
+        (lambda value: value.pop("machine"), '"machine" is missing'),
+        (lambda value: value["rows"][0].update(ranks=-1), "ranks"),
+        (lambda value: value["rows"][0].update(ways=[{"way": "fast", "ratio": 1}]), "'fast' is not one of the roads"),
+        (lambda value: value["rows"][0]["expected"][0].update(seconds=0), "seconds"),
+        (lambda value: value["rows"].pop(), "no road was measured for output"),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(change: Any, why: str, tmp_path: Path) -> None:
-    file = tmp_path / "remote_roads.json"
-    keep(file, "a:1", 0, "one", Roads(TIMES[:5]))
+    file = tmp_path / "plan.json"
+    keep(file, "a:1", 0, SERIES)
     value = json.loads(file.read_text())
     change(value)
     file.write_text(json.dumps(value))
@@ -93,7 +122,7 @@ def test_a_damaged_file_is_refused_in_one_line(change: Any, why: str, tmp_path: 
 
 def test_a_program_uses_what_was_measured(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYWISER_RESULTS", str(tmp_path))
-    keep(tmp_path / "remote_roads.json", server.address, 0, "one", Roads(TIMES))
+    keep(tmp_path / "plan.json", server.address, 0, SERIES)
     small, large = np.arange(100.0), np.arange(50000.0)
     with ww.remote(server.address, key=server.key) as gpu:
         asked: list[str] = []
@@ -143,7 +172,7 @@ def test_wrong_bytes_end_the_measurement(server: Server, monkeypatch: pytest.Mon
     with ww.remote(server.address, key=server.key) as gpu:
         with pytest.raises(ww.CorruptionError, match="direct: 4096 bytes came back as others"):
             measured(gpu, [4096], 0.1, lambda *_: None)
-        with pytest.raises(ww.InputError, match="no road was measured for input"):
+        with pytest.raises(ww.InputError, match="no road was measured: the server"):
             measured(gpu, [gpu.memory], 0.1, lambda *_: None)
 
 
@@ -156,16 +185,14 @@ def test_tune_remote_measures_all_gpus_of_a_server(server: Server, tmp_path: Pat
     assert lines[0].startswith("# virtual") and "VIRTUAL GPUS" in lines[0]
     assert lines[1].split() == ["#", "Bytes", *DATA_ROADS, "chosen"]
     assert all(line.split()[-1] in DATA_ROADS for line in lines[2:10])
-    assert lines[-1] == f"roads: {folder / 'remote_roads.json'}"
+    assert lines[-1] == f"plan: {folder / 'plan.json'}"
     for gpu in range(2):
-        roads = kept(folder / "remote_roads.json", server.address, gpu)
-        assert roads is not None and {each.road for each in roads.times} == set(DATA_ROADS)
+        roads = kept(folder / "plan.json", server.address, gpu)
+        assert roads is not None and {row.way for row in roads.rows("input")} <= set(DATA_ROADS)
     code, out, errors = run(*words, "--json")
     assert code == 0, errors
     gpus = json.loads(out)["gpus"]
-    assert len(gpus) == 2 and all(
-        min(row["seconds"].values()) == row["seconds"][row["chosen"]] for row in gpus[0]["rows"]
-    )
+    assert len(gpus) == 2 and all(set(row["seconds"]) == set(DATA_ROADS) for row in gpus[0]["rows"])
 
 
 @pytest.mark.parametrize(

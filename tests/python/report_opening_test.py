@@ -200,7 +200,7 @@ def _second_socket(factor: float) -> Callable[[str, Json], None]:
                         point[key] *= factor
             value["series"] += more
         else:
-            more = [row for row in other["rows"] if row["pairs"][0] == ["gpu10", "gpu11"]]
+            more = [row for row in other["rows"] if row.get("pairs", [[]])[0] == ["gpu10", "gpu11"]]
             for row in more:
                 for one in row["expected"]:
                     one["seconds"] *= factor

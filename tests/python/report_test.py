@@ -13,6 +13,7 @@ import made_up
 import pytest
 
 from waywiser import _core
+from waywiser.errors import InputError
 from waywiser.report import palette, pictures
 from waywiser.report.page import render
 from waywiser.report.write import write_report
@@ -84,7 +85,7 @@ def test_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["mechanism", "way", "machine", "name", "reason", "why", "limit_source", "via", "created", "driver"]
+    "key", ["mechanism", "machine", "name", "reason", "why", "limit_source", "via", "created", "driver"]
 )
 def test_hostile_text_is_harmless(key: str, tmp_path: Path) -> None:
     made_up.write(tmp_path)
@@ -96,6 +97,15 @@ def test_hostile_text_is_harmless(key: str, tmp_path: Path) -> None:
     assert "<img src=x" not in page
     assert b"<script>alert" not in re.sub(rb'"(?:\\.|[^"\\])*"', b"", packed["data"])
     assert page.count("<script") == 1
+
+
+def test_a_hostile_way_in_a_plan_is_refused(tmp_path: Path) -> None:
+    made_up.write(tmp_path)
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(_replaced(json.loads(file.read_text()), "way", HOSTILE)))
+    with pytest.raises(InputError, match="is not a way: it has the form") as told:
+        _page(tmp_path)
+    assert "\n" not in str(told.value)
 
 
 def test_simulated_is_said_in_big_letters(tmp_path: Path) -> None:

@@ -71,24 +71,15 @@ def watched() -> Json:
     return value
 
 
-def halo_answers() -> Json:
-    """By hand: tests/python/halo_answers_test.py checks what `tune()` writes."""
-    times = {"packed": 1e-5, "per_neighbor": 2e-5, "direct": None, "mixed": 0.9e-5}
-    sides = [{"kind": "ab", "about": "sides of 1K to 2K bytes", "variant": "per_neighbor"}]
-    answer = {"shape": "0123456789abcdef", "variant": "mixed", "times": times, "other_sides": "packed", "sides": sides}
-    return {"schema": "waywiser.halo_answers", "version": 1, "answers": [answer]}
-
-
-def remote_roads() -> Json:
-    """By hand: tests/python/remote_roads_test.py checks what `tune --remote` writes."""
-    time = {"direction": "input", "bytes": 4096, "road": "pinned", "seconds": 1e-5}
-    server = {
-        "address": "10.0.0.5:7421",
-        "gpu": 0,
-        "name": "H200",
-        "times": [time, {**time, "direction": "output", "plain": True}],
-    }
-    return {"schema": "waywiser.remote_roads", "version": 1, "servers": [server]}
+def plan() -> Json:
+    """With a row of each kind; by hand those that programs add."""
+    value = made_up.plan(made_up.profile())
+    added = {"from_bytes": 0, "to_bytes": 1 << 40, "expected": [{"bytes": 4096, "seconds": 1e-5}], "why": "made up"}
+    halo = {"operation": "halo", "memory": "host", "ranks": 1, "shape": "0123456789abcdef"}
+    mix = made_up.ways("mixed(ab=per_neighbor,other=packed)", "packed", 1.1)
+    remote = {"operation": "remote_input_plain", "memory": "gpu", "ranks": 2, "partner": "10.0.0.5:7421 gpu0"}
+    rows = [{**halo, **added, "ways": mix}, {**remote, **added, "ways": made_up.ways("pinned")}]
+    return {**value, "rows": [*value["rows"], *rows]}
 
 
 def offload() -> Json:
@@ -111,14 +102,12 @@ def coalesced() -> Json:
 MADE: dict[str, Callable[[], Json]] = {
     "topology": made_up.topology,
     "profile": made_up.profile,
-    "plan": lambda: made_up.plan(made_up.profile()),
+    "plan": plan,
     "verification": lambda: made_up.verification(made_up.plan(made_up.profile())),
     "peers": lambda: read(MACHINES / "recorded-4xh200/peers.json"),
     "costs": lambda: read(PACKAGE / "simulator/calibrated/recorded-4xh200.json"),
     "settings": lambda: json.loads(SETTINGS.to_json()),
     "evidence": evidence,
-    "halo_answers": halo_answers,
-    "remote_roads": remote_roads,
     "watch": watched,
     "offload": offload,
     "coalescing": coalesced,

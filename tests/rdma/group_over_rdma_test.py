@@ -141,13 +141,18 @@ def plan_by_size(short: str, long: str) -> dict[str, Any]:
     rows = []
     for sizes, transports in (((0, (1 << 17) - 1), short), ((1 << 17, 1 << 60), long)):
         device = "eth0/eth0" if transports == TCP else f"{DEVICE}:1/{DEVICE}:1"
-        ends = {"source": "host0", "destination": "other:host0", "processes": 2}
-        path = {"mechanism": "ucx", **ends, "parameters": {"transports": transports, "device": device}}
-        row = {"pairs": [["host0", "other:host0"]], "processes": 2, "operation": "latency", "path": path}
-        row |= {"from_bytes": sizes[0], "to_bytes": sizes[1], "expected": [], "runner_up": None, "why": "made up"}
+        key = {
+            "operation": "latency",
+            "pairs": [["host0", "other:host0"]],
+            "processes": 2,
+            "rail": "",
+            "encrypted": False,
+        }
+        row = {**key, "from_bytes": sizes[0], "to_bytes": sizes[1], "expected": [], "why": "made up"}
+        row["ways"] = [{"way": f"ucx(device={device},transports={transports})", "ratio": 1}]
         rows.append(row)
-    about = {"fingerprint": "a", "machine": "a", "backend": "host", "simulated": False, "other": "b"}
-    return {"schema": "waywiser.plan", "version": 1, **about, "rows": rows, "collectives": []}
+    about = {"fingerprint": "a", "machine": "a", "backend": "host", "simulated": False, "other_nodes": []}
+    return {"schema": "waywiser.plan", "version": 3, **about, "rows": rows}
 
 
 @pytest.mark.parametrize(("short", "long"), [(TCP, "rc"), (TCP, "ud"), ("rc", TCP)])

@@ -112,7 +112,7 @@ TEST(MixedCluster, TheProfileHasRoadsToEveryType) {
       const PlanRow* row = chooser.choose(gpu(0), destination, 2, Operation::latency, 4096, rail);
       ASSERT_NE(row, nullptr) << text(destination) << " over " << rail;
       if (!rail.empty()) {
-        EXPECT_EQ(row->path.parameter("device"), rail);
+        EXPECT_EQ(row->path().parameter("device"), rail);
       }
     }
     EXPECT_EQ(chooser.choose(gpu(0), destination, 2, Operation::latency, 4096, "mlx5_7:1"), nullptr);

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from waywiser.bench.operations import Operation, window_of
-from waywiser.bench.row import Figures, Row, figures_of, quantile
+from waywiser.bench.row import Figures, Row, figures_of
 from waywiser.bench.team import NotOffered, TeamError, Timed
+from waywiser.points import quantile
 
 OURS = "waywiser"
 # How calls are issued, as in src/waywiser/bench/bench_request.hpp; the last one: by a kernel.

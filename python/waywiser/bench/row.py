@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from waywiser.bench.operations import Operation
+from waywiser.points import quantile
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,6 @@ class Row:
         if self.simulated:
             told["simulated"] = True
         return told
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Linear between neighbouring order statistics."""
-    ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
 
 
 def figures_of(

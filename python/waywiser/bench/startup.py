@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from waywiser.bench.conduct import OURS
 from waywiser.bench.operations import OPERATIONS
-from waywiser.bench.row import Figures, Row, quantile
+from waywiser.bench.row import Figures, Row
 from waywiser.bench.team import TeamError
 from waywiser.bench.teams import RANK_PROGRAM, Setup, compiled_for_mpi, mpi_environment, mpirun
+from waywiser.points import quantile
 from waywiser.ucx_library import select_libucp
 
 _PATIENCE = 60.0

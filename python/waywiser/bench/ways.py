@@ -3,7 +3,6 @@ for the profile of `waywiser tune`."""
 
 from __future__ import annotations
 
-import math
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -14,9 +13,9 @@ from typing import Any
 import waywiser._core as _core
 from waywiser.bench.conduct import FROM_KERNEL, Case, Contender
 from waywiser.bench.operations import OPERATIONS
-from waywiser.bench.row import quantile
 from waywiser.bench.team import NotOffered, Timed
 from waywiser.bench.teams import Setup, our_team
+from waywiser.points import point_of, quantile
 from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE
 from waywiser.stages import Show
 
@@ -201,14 +200,4 @@ def _median(one: Contender) -> float:
 
 
 def _point(case: Case, one: Contender) -> dict[str, Any]:
-    samples = [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)]
-    count = len(samples)
-    # The 95 % interval of the median, by order statistics.
-    aside = 0.98 * math.sqrt(count)
-    low = samples[max(0, math.floor(count / 2 - aside))]
-    high = samples[min(count - 1, math.ceil(count / 2 + aside))]
-    median = quantile(samples, 0.5)
-    return {
-        "bytes": case.bytes, "seconds": median, "low": low, "high": high, "p50": median, "p99": quantile(samples, 0.99),
-        "samples": count, "cpu_seconds": 0.0, "verified": True,
-    }  # fmt: skip
+    return point_of(case.bytes, [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)])

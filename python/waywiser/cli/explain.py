@@ -41,7 +41,8 @@ def explain(
 ) -> None:
     """Show every path from SRC to DST for SIZE bytes: measured and predicted time, and why it was not chosen.
 
-    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`.
+    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`. `explain halo` shows what
+    halo exchanges have measured, `explain remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
     """
     from waywiser import stages
     from waywiser.report import terminal
@@ -52,6 +53,8 @@ def explain(
 
     if binding:
         return _binding(output, machine, ranks, as_json)
+    if source in ("halo", "remote"):
+        return _rows(results_of(output, machine), source, destination, size, as_json)
     if not size:
         raise InputError("which transfer? write SRC DST SIZE, such as host0 gpu0 64K, or --binding")
     if operation not in OPERATIONS:
@@ -95,6 +98,22 @@ def explain(
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     if note := _open_links(results, source, destination):
         terminal.print_result(note)
+
+
+def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -> None:
+    """Shows rows that programs have added to the plan."""
+    from waywiser.report import terminal
+    from waywiser.report.plan_rows import rows_answer, rows_table
+
+    if what == "remote" and not size:
+        raise InputError("which arrays? write remote HOST:PORT SIZE")
+    if results.plan is None:
+        raise InputError(f"{results.name}: no plan.json there")
+    answer = rows_answer(results.plan, what, partner, parse_bytes(size) if size else None)
+    if as_json:
+        typer.echo(json.dumps(answer, indent=1))
+    else:
+        terminal.print_result(rows_table(answer))
 
 
 def _check_measured(machine: str, operation: str) -> None:

@@ -37,7 +37,7 @@ def plan(
     if machine is None:
         target = Results(output)
         target.make_writable()
-        say(f"plan written to {target.write('plan', answer)}")
+        say(f"plan written to {target.write_plan(answer)}")
     if as_json:
         typer.echo(answer)
         return

@@ -83,10 +83,11 @@ def lines_about_roads(name: str, roads: Roads | None) -> Iterator[str]:
     if roads is None:
         yield f"{name}: no road was measured: waywiser tune --remote HOST:PORT"
         return
-    for plain in sorted({each.plain for each in roads.times}):
+    for plain in (False, True):
         for direction in DIRECTIONS:
-            sizes = sorted({each.nbytes for each in roads.times if (each.direction, each.plain) == (direction, plain)})
-            best = ", ".join(f"{roads.best(direction, size, plain)} at {format_bytes(size)}" for size in sizes)
-            yield f"{name}, {direction}{' unencrypted' if plain else ''}: {best}"
+            rows = [(row.way, size) for row in roads.rows(direction, plain) for size, _ in row.expected]
+            if rows:
+                best = ", ".join(f"{road} at {format_bytes(size)}" for road, size in rows)
+                yield f"{name}, {direction}{' unencrypted' if plain else ''}: {best}"
     for price in roads.prices():
         yield f"{name}, {price_line(price)}"

@@ -142,7 +142,7 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
 
     profile = results.needed_profile_text()
     plan = stages.choose(profile)
-    results.write("plan", plan)
+    results.write_plan(plan)
     options = {**request.options(), "budget_seconds": seconds}
     simulation = request.simulation(topology)
     with bar("verifying", simulation is not None) as show:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from waywiser.errors import InputError
-
-if TYPE_CHECKING:
-    from waywiser.offload.roads import Roads
 
 
 def tune_remote(
@@ -29,29 +26,38 @@ def tune_remote(
     `data_plain`: both with encrypted arrays and without.
     """
     from waywiser.offload.connect import remote, state_of
-    from waywiser.offload.roads import NAME, SIZES, Roads, keep, measured
+    from waywiser.offload.roads import SIZES, keep, measured, times_of
     from waywiser.profile import warning
     from waywiser.progress import bar
 
     for option, value in others.items():
         if value:
             raise InputError(f"{option} is not for --remote, which measures a server as it is")
-    file = folder / NAME
+    file = folder / "plan.json"
     gpus = state_of(address, key=key)["gpus"]
     told: list[dict[str, Any]] = []
     for number, about in enumerate(gpus):
         ways = (True, False) if data_plain else (False,)
-        times = []
+        series = []
         for plain in ways:
             options: dict[str, Any] = {"gpu": number, "timeout": 120, "road": "direct", "data_plain": plain}
             with remote(address, key=key, **options) as gpu, bar(about["name"]) as show:
                 gpu._check_plain(plain)
-                times += measured(gpu, SIZES, budget / len(gpus) / len(ways), show).times
+                series += measured(gpu, SIZES, budget / len(gpus) / len(ways), show)
                 name = gpu.name
-        roads = Roads(times)
-        keep(file, address, number, name, roads)
+        roads = keep(file, address, number, series)
         label = warning("virtual_gpu" if name.startswith("virtual") else "", False)
-        one = {"address": address, "gpu": number, "name": name, "warning": label, "rows": _rows(roads)}
+        rows = [
+            {
+                "direction": each,
+                "bytes": size,
+                "seconds": times,
+                "chosen": roads.best(each, size, of),
+                "plain": of,
+            }
+            for each, of, size, times in times_of(series)
+        ]
+        one = {"address": address, "gpu": number, "name": name, "warning": label, "rows": rows}
         told.append({**one, "encryption": roads.prices()})
     if as_json:
         typer.echo(json.dumps({"file": str(file), "gpus": told}, indent=1))
@@ -59,18 +65,7 @@ def tune_remote(
     for each in told:
         for line in _table(each):
             typer.echo(line)
-    typer.echo(f"roads: {file}")
-
-
-def _rows(roads: Roads) -> list[dict[str, Any]]:
-    """For each direction and size the seconds of each road, and the one that is chosen."""
-    rows = []
-    for direction, size, plain in dict.fromkeys((each.direction, each.nbytes, each.plain) for each in roads.times):
-        those = [each for each in roads.times if (each.direction, each.nbytes, each.plain) == (direction, size, plain)]
-        seconds = {each.road: each.seconds for each in those}
-        chosen = roads.best(direction, size, plain)
-        rows.append({"direction": direction, "bytes": size, "seconds": seconds, "chosen": chosen, "plain": plain})
-    return rows
+    typer.echo(f"plan: {file}")
 
 
 def _table(told: Mapping[str, Any]) -> Iterator[str]:

@@ -158,7 +158,7 @@ class HaloExchange:
         is the fastest at its slowest rank; all ranks call it. It exchanges the fields, as `exchange()` does.
         `explain()` tells the rest.
 
-        `file`: a file of answers, or a folder of results, which has them in halo.json. If it has one for this shape
+        `file`: a plan, or a folder of results, whose plan.json is meant. If it has a row for this shape
         (partition, fields and their places, types of machine, of all ranks), that is used without measuring, and
         nothing is exchanged; else the answer is measured and added. All ranks give a file, or none does.
 

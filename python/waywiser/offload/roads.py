@@ -1,22 +1,20 @@
-"""Which road carries arrays fastest to and from a server's GPU, by their size: measured, kept in a file, chosen."""
+"""Which road carries arrays fastest to and from a server's GPU, by their size: measured, kept in the plan, chosen."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
-import statistics
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from waywiser.checked import Node
 from waywiser.errors import CorruptionError, InputError
 from waywiser.file_lock import held_file
 from waywiser.files import read_json, write_text_atomically
 from waywiser.offload.client import DATA_ROADS
+from waywiser.plan import OLDEST, SCHEMA, VERSION, PlanRow, read_plan
+from waywiser.points import point_of
 from waywiser.results import DEFAULT
 from waywiser.units import format_bytes, format_seconds
 
@@ -27,23 +25,7 @@ if TYPE_CHECKING:
 Direction = Literal["input", "output"]
 DIRECTIONS: tuple[Direction, ...] = ("input", "output")
 SIZES = tuple(1 << bits for bits in (12, 16, 20, 23, 26))  # bytes
-SCHEMA = ("waywiser.remote_roads", 1)
-NAME = "remote_roads.json"
 _LEAST, _MOST = 3, 25  # rounds of a size
-
-
-@dataclass(frozen=True)
-class RoadTime:
-    """The median seconds in which an array has gone by a road: until the server has it, or until the client has it.
-
-    `plain`: its bytes went unencrypted to another machine, by --data-plain.
-    """
-
-    direction: Direction
-    nbytes: int
-    road: DataRoad
-    seconds: float
-    plain: bool = False
 
 
 class Price(NamedTuple):
@@ -61,48 +43,65 @@ def price_line(price: Price) -> str:
     return f"{price.direction} of {format_bytes(price.nbytes)}: {times}: {price.encrypted / price.plain:.2f} times"
 
 
-class Roads:
-    """The road for each direction and size. Raises InputError if a direction was not measured."""
+def operation(direction: Direction, plain: bool) -> str:
+    """How plans call it. `plain`: the bytes of arrays go unencrypted to another machine, by --data-plain."""
+    return f"remote_{direction}_plain" if plain else f"remote_{direction}"
 
-    def __init__(self, times: Sequence[RoadTime]) -> None:
-        self.times = list(times)
+
+class Roads:
+    """The rows of a plan for one GPU of a server. Raises InputError if a direction was not measured, or for an unknown
+    road."""
+
+    def __init__(self, rows: Sequence[PlanRow]) -> None:
+        self._rows = {
+            (direction, plain): [row for row in rows if row.operation == operation(direction, plain)]
+            for direction in DIRECTIONS
+            for plain in (False, True)
+        }
         for direction in DIRECTIONS:
-            if not any(each.direction == direction for each in self.times):
+            if not self.rows(direction) and not self.rows(direction, plain=True):
                 raise InputError(f"no road was measured for {direction}")
+        for row in rows:
+            if row.way not in DATA_ROADS:
+                raise InputError(f"{row.way!r} is not one of the roads {', '.join(DATA_ROADS)}")
+
+    def rows(self, direction: Direction, plain: bool = False) -> list[PlanRow]:
+        """Those of one direction, ascending sizes."""
+        return sorted(self._rows[direction, plain], key=lambda row: row.from_bytes)
 
     def best(self, direction: Direction, nbytes: int, plain: bool = False) -> DataRoad:
-        """The fastest road at the measured size that is nearest by its ratio; of equal ones the first of DATA_ROADS."""
-        return self.fastest(direction, nbytes, plain).road
-
-    def fastest(self, direction: Direction, nbytes: int, plain: bool = False) -> RoadTime:
-        """Of `best`. `plain`: of arrays that go unencrypted, if those were measured."""
-        both = [each for each in self.times if each.direction == direction]
-        those = [each for each in both if each.plain == plain] or both
-        nearest = min({each.nbytes for each in those}, key=lambda size: abs(math.log(max(nbytes, 1) / size)))
-        here = [each for each in those if each.nbytes == nearest]
-        return min(here, key=lambda each: (each.seconds, DATA_ROADS.index(each.road)))
+        """The road of the plan for an array of so many bytes. `plain`: unencrypted, if that was measured."""
+        rows = self.rows(direction, plain) or self.rows(direction, not plain)
+        return cast("DataRoad", next((row for row in rows if nbytes <= row.to_bytes), rows[-1]).way)
 
     def prices(self) -> list[Price]:
         """What encryption costs, at all sizes that were measured with it and without it."""
-        sizes = [
-            {(each.direction, each.nbytes) for each in self.times if each.plain == plain} for plain in (False, True)
-        ]
-        return [
-            Price(direction, nbytes, *(self.fastest(direction, nbytes, plain).seconds for plain in (False, True)))
-            for direction, nbytes in sorted(sizes[0] & sizes[1])
-        ]
+        found = []
+        for direction in DIRECTIONS:
+            secret, plain = (
+                {size: seconds for row in self.rows(direction, of) for size, seconds in row.expected}
+                for of in (False, True)
+            )
+            found += [
+                Price(direction, size, secret[size], plain[size]) for size in sorted(secret.keys() & plain.keys())
+            ]
+        return found
 
 
-def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) -> Roads:
-    """Times all roads, which take turns, and compares what comes back with what went. Leaves out sizes of which the
-    server does not hold two arrays. Raises CorruptionError for other bytes, InputError if no size is left, and as every
-    call of the GPU.
+def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) -> list[dict[str, Any]]:
+    """Times all roads, which take turns, and compares what comes back with what went. Returns series for a profile,
+    one for each direction and road: the seconds until the server has an array, or until the client has it.
+
+    Leaves out sizes of which the server does not hold two arrays. Raises CorruptionError for other bytes, InputError if
+    no size is left, and as every call of the GPU.
     """
     import numpy
 
     sizes = [size for size in sizes if 2 * size <= gpu.memory]
+    if not sizes:
+        raise InputError("no road was measured: the server does not hold two arrays of the smallest size")
     draw = numpy.random.default_rng(0)
-    times: list[RoadTime] = []
+    points: dict[tuple[Direction, DataRoad], list[dict[str, Any]]] = {}
     for done, size in enumerate(sizes):
         show(done, len(sizes), budget * (1 - done / len(sizes)), f"{size} bytes")
         until = time.monotonic() + budget / len(sizes)
@@ -124,70 +123,75 @@ def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) ->
                 if rounds:  # the first one makes memory
                     found.setdefault(("input", road), []).append(there - begin)
                     found.setdefault(("output", road), []).append(end - there)
-        times += [RoadTime(*key, statistics.median(seconds), gpu._plain) for key, seconds in _by_size(found, size)]
+        for key, seconds in found.items():
+            points.setdefault(key, []).append(point_of(size, seconds))
     show(len(sizes), len(sizes), 0.0, "")
-    return Roads(times)
-
-
-def _by_size(
-    found: dict[tuple[Direction, DataRoad], list[float]], size: int
-) -> list[tuple[tuple[Direction, int, DataRoad], list[float]]]:
-    return [((direction, size, road), seconds) for (direction, road), seconds in found.items()]
+    return [
+        {"operation": operation(direction, gpu._plain), "memory": "gpu", "ranks": 2, "way": road, "points": of}
+        for (direction, road), of in points.items()
+    ]
 
 
 def usual_file() -> Path:
-    """Where `waywiser tune --remote` keeps roads, and programs look for them."""
-    return Path(os.environ.get("WAYWISER_RESULTS") or DEFAULT) / NAME
+    """The plan in which `waywiser tune --remote` keeps roads, and programs look for them."""
+    return Path(os.environ.get("WAYWISER_RESULTS") or DEFAULT) / "plan.json"
+
+
+def partner(address: str, gpu: int) -> str:
+    """How plans call a GPU of a server."""
+    return f"{address} gpu{gpu}"
 
 
 def kept(file: Path, address: str, gpu: int) -> Roads | None:
-    """What was measured for a server's GPU; None if there is no file. Raises InputError for an invalid one."""
+    """The rows of a plan for a server's GPU; None if there is no file or no such row. Raises InputError for an invalid
+    one."""
     if not file.exists():
         return None
-    found = [each for each in _servers(file) if (each.text("address"), each.integer("gpu")) == (address, gpu)]
-    return _roads(found[-1]) if found else None
+    rows = read_plan(read_json(file, SCHEMA, VERSION, OLDEST), str(file)).rows
+    mine = [row for row in rows if row.partner == partner(address, gpu)]
+    try:
+        return Roads(mine) if mine else None
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
-def keep(file: Path, address: str, gpu: int, name: str, roads: Roads) -> None:
-    """Writes what was measured into the file, in place of what it has of this server's GPU. Raises InputError."""
+def keep(file: Path, address: str, gpu: int, series: Sequence[dict[str, Any]]) -> Roads:
+    """Chooses from what was measured, and writes the rows into the plan, in place of what it has of this server's GPU.
+    Raises InputError."""
+    name = partner(address, gpu)
+    chosen = _chosen([{**one, "partner": name} for one in series])
     file.parent.mkdir(parents=True, exist_ok=True)
-    times = [
-        {"direction": each.direction, "bytes": each.nbytes, "road": each.road, "seconds": each.seconds}
-        | ({"plain": True} if each.plain else {})
-        for each in roads.times
-    ]
     with held_file(file.with_suffix(".lock")) as holder:
         if holder:
             raise InputError(f"{file}: {holder} writes it")
-        old = [each.value for each in _servers(file)] if file.exists() else []
-        others = [each for each in old if (each["address"], each["gpu"]) != (address, gpu)]
-        mine: dict[str, Any] = {"address": address, "gpu": gpu, "name": name, "times": times}
-        value = {"schema": SCHEMA[0], "version": SCHEMA[1], "servers": [*others, mine]}
-        write_text_atomically(file, json.dumps(value, indent=1) + "\n")
+        if file.exists():
+            read_plan(whole := read_json(file, SCHEMA, VERSION, OLDEST), str(file))
+            others = [row for row in whole["rows"] if row.get("partner") != name]
+            chosen = {**whole, "rows": [*others, *chosen["rows"]]}
+        write_text_atomically(file, json.dumps(chosen, indent=1) + "\n")
+    return Roads([row for row in read_plan(chosen, str(file)).rows if row.partner == name])
 
 
-def _servers(file: Path) -> list[Node]:
-    whole = Node(read_json(file, *SCHEMA), str(file))
-    servers = list(whole.child("servers").elements())
-    for each in servers:
-        each.text("address")
-        each.integer("gpu")
-        _roads(each)
-    return servers
+def _chosen(series: list[dict[str, Any]]) -> dict[str, Any]:
+    """A plan for this machine that has nothing but the rows for `series`."""
+    from waywiser import _core, stages
+
+    machine = _core.discover()
+    about = {"fingerprint": machine.fingerprint, "machine": machine.name, "backend": "host", "simulated": False}
+    nothing = ("classes", "series", "searched", "first_use", "unavailable", "rejected", "other_nodes")
+    head = {"schema": "waywiser.profile", "version": 2, "created": stages.now(), "state": {}}
+    profile = {**head, **about, **{key: [] for key in nothing}, "collectives": series}
+    plan: dict[str, Any] = json.loads(stages.choose(json.dumps(profile)))
+    return plan
 
 
-def _roads(server: Node) -> Roads:
-    times = [
-        RoadTime(
-            cast(Direction, each.word("direction", DIRECTIONS)),
-            each.integer("bytes", least=1),
-            cast("DataRoad", each.word("road", DATA_ROADS)),
-            each.child("seconds").as_number(above_zero=True),
-            each.flag("plain", False),
-        )
-        for each in server.child("times").elements()
-    ]
-    try:
-        return Roads(times)
-    except InputError as error:
-        raise server.refuse(str(error)) from None
+def times_of(series: Sequence[dict[str, Any]]) -> Iterator[tuple[Direction, bool, int, dict[str, float]]]:
+    """For each direction, encryption (`plain`) and size the seconds of each road."""
+    for direction in DIRECTIONS:
+        for plain in (False, True):
+            times: dict[int, dict[str, float]] = {}
+            for one in series:
+                for point in one["points"] if one["operation"] == operation(direction, plain) else ():
+                    times.setdefault(point["bytes"], {})[one["way"]] = point["seconds"]
+            for size, seconds in sorted(times.items()):
+                yield direction, plain, size, seconds

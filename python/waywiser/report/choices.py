@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from waywiser.plan import Plan, PlanRow, RunnerUp
+from waywiser.plan import Plan, PlanRow, RankedWay
 from waywiser.profile import OPERATIONS, PairClass, Path, Profile, Series
 
 
@@ -22,7 +22,7 @@ class Choice:
     last_bytes: int
     last_seconds: float
     limit: float
-    runner_up: RunnerUp | None
+    runner_up: RankedWay | None
     why: str
     joined: bool = False  # joins several rows of the plan that differ in parameters
 

@@ -12,6 +12,7 @@ from rich.text import Text
 import waywiser._core as _core
 from waywiser.checked import Node
 from waywiser.errors import InputError
+from waywiser.plan import read_plan
 from waywiser.report.terminal import spaced, table
 from waywiser.units import format_bytes, format_seconds
 
@@ -31,10 +32,10 @@ def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
         way = _core.algorithm_of_today(one.text("way"))
         candidates.append({"way": way, "predicted": _predicted(points, size), "points": dict(points)})
     candidates.sort(key=lambda one: one["predicted"] if one["predicted"] is not None else float("inf"))
-    plan = Node(json.loads(stages.choose(profile)), "plan")
-    rows = [row for row in plan.items("collectives") if _which(row) == which]
-    row = next((row for row in rows if row.integer("from_bytes") <= size <= row.integer("to_bytes")), None)
-    chosen, why = (row.text("way"), row.text("why")) if row else ("", "nothing was measured at this size")
+    rows = read_plan(json.loads(stages.choose(profile)), "plan").of_groups()
+    mine = [row for row in rows if (row.operation, row.memory, row.ranks) == which]
+    row = next((row for row in mine if row.from_bytes <= size <= row.to_bytes), None)
+    chosen, why = (row.way, row.why) if row else ("", "nothing was measured at this size")
     return {"chosen": chosen, "why": why, "bytes": size, "candidates": candidates}
 
 

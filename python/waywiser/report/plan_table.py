@@ -39,6 +39,6 @@ def plan_table(profile: Profile | None, plan: Plan) -> RenderableType:
 
 def _bare(plan: Plan) -> Profile:
     """A profile without figures, so that a plan can be shown alone."""
-    groups = dict.fromkeys((row.pairs, row.processes) for row in plan.rows)
+    groups = dict.fromkeys((row.pairs, row.processes) for row in plan.messages())
     named = tuple(PairClass(pair_text(pairs[0], processes), pairs, processes) for pairs, processes in groups)
     return Profile(plan.fingerprint, plan.machine, plan.backend, plan.simulated, "", {}, named, ())

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from waywiser import _core
-from waywiser.plan import CollectiveRow
+from waywiser.plan import PlanRow
 from waywiser.profile import Profile, pair_words
 from waywiser.report import definitions, palette
 from waywiser.report.alike import merged
@@ -57,7 +57,7 @@ def _choice_cells(choice: Choice) -> list[Child]:
         else number("–"),
         number(format_rate(choice.rate), f"at {format_bytes(choice.last_bytes)}") if choice.rate else number("–"),
         number(format_percent(choice.percent)) if choice.percent is not None else el("td", "–", class_="number none"),
-        join(road(second.path.label), el("small", f"{second.ratio:.2f} × the time")) if second else "–",
+        join(road(second.way), el("small", f"{second.ratio:.2f} × the time")) if second else "–",
         el("td", choice.why, class_="why"),
     ]
 
@@ -159,7 +159,7 @@ def choice_tables(rows: list[Choice]) -> Markup | None:
 
 def collectives(results: Results) -> Markup | None:
     """The rows of the plan for collectives, a collapsible part for each memory and number of ranks."""
-    rows = results.plan.collectives if results.plan else ()
+    rows = results.plan.of_groups() if results.plan else []
     parts = []
     kinds = list(dict.fromkeys((row.memory, row.ranks) for row in rows))
     for memory, ranks in kinds:
@@ -175,10 +175,10 @@ def collectives(results: Results) -> Markup | None:
 _COLLECTIVE_HEAD = ("Collective", "Sizes", "Way", "Time", "At the largest", "Runner-up", "Why")
 
 
-def _collective_cells(row: CollectiveRow) -> list[Child]:
+def _collective_cells(row: PlanRow) -> list[Child]:
     (first, soonest), (last, latest) = (row.expected[0], row.expected[-1]) if row.expected else ((0, 0.0), (0, 0.0))
     second = (
-        join(row.runner_up.replace("_", " "), el("small", f"{row.runner_up_ratio:.2f} × the time"))
+        join(row.runner_up.way.replace("_", " "), el("small", f"{row.runner_up.ratio:.2f} × the time"))
         if row.runner_up
         else "–"
     )

@@ -37,13 +37,14 @@ Seconds expected_at(const std::vector<std::pair<Bytes, Seconds>>& expected, Byte
   return cost.known(wanted) ? cost.seconds(wanted) : 0;
 }
 
-template <typename Row>
-void write(ww_plan_choice& choice, const Row& row, const std::string& way, const std::string& runner_up, Bytes bytes) {
-  write(choice.way, way);
-  write(choice.runner_up, runner_up);
+void write(ww_plan_choice& choice, const PlanRow& row, const Way& way, Bytes bytes) {
+  write(choice.way, text(way));
   write(choice.why, row.why);
   choice.seconds = expected_at(row.expected, bytes);
-  choice.runner_up_ratio = row.runner_up_ratio;
+  if (const RankedWay* second = row.runner_up()) {
+    write(choice.runner_up, text(second->way));
+    choice.runner_up_ratio = second->ratio;
+  }
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -58,19 +59,18 @@ void choose_path(const Chooser& chooser, const ww_plan_key& key, Bytes bytes, ww
   if (key.processes < 1 || key.processes > 2) throw Error(ErrorKind::invalid_input, "processes are 1 or 2");
   const PlanRow* row = chooser.choose(source, destination, key.processes, operation, bytes, rail);
   if (row == nullptr) refuse(std::string(name(operation)) + " from " + text(source) + " to " + text(destination));
-  const auto label_of = [&](const Path& path) { return label(path); };
-  write(choice, *row, label_of(Chooser::path_for(*row, source, destination)),
-        row->runner_up ? label_of(*row->runner_up) : "", bytes);
+  const Path path = Chooser::path_for(*row, source, destination);
+  write(choice, *row, {path.mechanism, path.parameters}, bytes);
 }
 
 void choose_way(const Chooser& chooser, const ww_plan_key& key, Bytes bytes, ww_plan_choice& choice) {
   const WaysOf wanted{given_text(key.operation, "the operation"), given_text(key.memory, "the memory"), key.ranks};
   if (key.ranks < 2) throw Error(ErrorKind::invalid_input, "a plan is for 2 ranks or more");
-  const CollectiveRow* row = chooser.row_of(wanted, bytes);
+  const PlanRow* row = chooser.row_of(wanted, bytes);
   if (row == nullptr)
     refuse(std::string(wanted.operation) + " of " + std::to_string(wanted.ranks) + " ranks, " +
            std::string(wanted.memory) + " arrays");
-  write(choice, *row, row->way, row->runner_up, bytes);
+  write(choice, *row, row->way(), bytes);
 }
 
 }  // namespace

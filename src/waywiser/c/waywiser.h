@@ -414,7 +414,7 @@ WW_API int ww_halo_use_sides(ww_halo* halo, const ww_halo_variant* variants, siz
 /* Collective: exchanges by each variant in turn for so many seconds, and at least once, then by mixes where time is
  * left; then uses the fastest. */
 WW_API int ww_halo_tune(ww_halo* halo, double seconds);
-/* The same with a file of answers, or a folder of results, which has them in halo.json. If it has one for this shape
+/* The same with a plan, or a folder of results, whose plan.json is meant. If it has a row for this shape
  * (partition, fields, types of machine of all ranks), that is used without measuring; else the answer is added. Errors:
  * invalid input for a file that cannot be read, io for one that cannot be written. */
 WW_API int ww_halo_tune_file(ww_halo* halo, double seconds, const char* file);

@@ -82,7 +82,7 @@ class [[gnu::visibility("default")]] HaloExchange {
   // that have another variant for one kind of sides. Then uses what is the fastest at its slowest rank. Fills the
   // ghosts, as exchange() does. halo/tuning.hpp has the answer, which lives as long as it is in use.
   const HaloTuning& tune(Seconds seconds);
-  // The same with a file of answers, or a folder of results, which has them in halo.json; each rank gives its own path.
+  // The same with a plan, or a folder of results, whose plan.json is meant; each rank gives its own path.
   // If all ranks' files have the same answer for this shape (partition, fields and their places, types of machine), it
   // is used without measuring, and nothing is exchanged; else the answer is measured and added. Throws at all ranks:
   // invalid_input for a file that cannot be read, io for one that cannot be written.

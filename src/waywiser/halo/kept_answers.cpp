@@ -5,68 +5,21 @@
 #include <charconv>
 #include <cstdio>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/base/fingerprint_hash.hpp"
+#include "waywiser/base/json.hpp"
+#include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/side_kind.hpp"
+#include "waywiser/topology/discover.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::string_view answers_schema = "waywiser.halo_answers";
-constexpr int answers_version = 1;
-constexpr std::size_t most_answers = 1000;  // of a file; the oldest ones leave
-
-[[noreturn]] void refuse_answer(const std::string& what, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, what + ": " + why);
-}
-
-HaloVariant variant_in(const Json& object, const char* key, const std::string& what, bool may_be_mixed) {
-  const std::string word = require_string(object, key, what);
-  if (may_be_mixed && word == name(HaloVariant::mixed)) return HaloVariant::mixed;
-  try {
-    return parse_halo_variant(word);
-  } catch (const Error& error) {
-    refuse_answer(what, error.what());
-  }
-}
-
-HaloTime time_in(const Json& times, HaloVariant variant, const std::string& what) {
-  const std::string key(name(variant));
-  const auto found = times.find(key);
-  if (found == times.end() || found->is_null()) return {variant, "it was unavailable in an earlier run", 0, 0, 0};
-  const double median = require_number(times, key, what);
-  if (!(median > 0)) refuse_answer(what, "the time of " + key + " is not above 0");
-  return {variant, {}, median, median, median};
-}
-
-std::uint64_t key_in(const Json& side, const std::string& what) {
-  const std::string text = require_string(side, "kind", what);
-  std::uint64_t key = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), key, 16);
-  if (failed != std::errc() || end != text.data() + text.size() || key == 0)
-    refuse_answer(what, "a kind of sides is a hexadecimal number, not " + text.substr(0, 40));
-  return key;
-}
-
-HaloTuning tuning_in(const Json& answer, const std::string& what) {
-  HaloTuning tuning;
-  tuning.chosen = variant_in(answer, "variant", what, true);
-  const Json& times = require(answer, "times", what);
-  if (!times.is_object()) refuse_answer(what, "the times are no object");
-  for (const HaloVariant each : halo_variants) tuning.times.push_back(time_in(times, each, what));
-  if (times.contains(name(HaloVariant::mixed)) || tuning.chosen == HaloVariant::mixed)
-    tuning.times.push_back(time_in(times, HaloVariant::mixed, what));
-  if (!std::ranges::find(tuning.times, tuning.chosen, &HaloTime::variant)->why_unavailable.empty())
-    refuse_answer(what, "the times lack the variant " + std::string(name(tuning.chosen)));
-  if (tuning.chosen != HaloVariant::mixed) return tuning;
-  tuning.base = variant_in(answer, "other_sides", what, false);
-  for (const Json& side : require_array(answer, "sides", what)) {
-    const std::uint64_t key = key_in(side, what);
-    tuning.kinds.push_back({key, words_of(kind_of(key)), variant_in(side, "variant", what, false), {}});
-  }
-  return tuning;
-}
+constexpr std::string_view halo_operation = "halo";
+constexpr const char* other_sides = "other";   // of a mix
+constexpr std::ptrdiff_t most_answers = 1000;  // of a file; the oldest ones leave
 
 std::string in_hexadecimal(std::uint64_t number) {
   std::array<char, 17> text{};
@@ -74,8 +27,51 @@ std::string in_hexadecimal(std::uint64_t number) {
   return text.data();
 }
 
-std::string digest_of(const std::optional<HaloTuning>& tuning) {
-  return tuning ? halo_answers_json({{{}, *tuning}}).dump() : "none";
+std::uint64_t kind_in(const std::string& text) {
+  std::uint64_t key = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), key, 16);
+  if (failed != std::errc() || end != text.data() + text.size() || key == 0)
+    throw Error(ErrorKind::invalid_input, "a kind of sides is a hexadecimal number, not " + text.substr(0, 40));
+  return key;
+}
+
+Way way_of(const HaloTuning& tuning, HaloVariant variant) {
+  Way way{std::string(name(variant))};
+  if (variant != HaloVariant::mixed) return way;
+  way.parameters[other_sides] = name(tuning.base);
+  for (const HaloKindTimes& each : tuning.kinds) way.parameters[in_hexadecimal(each.key)] = name(each.chosen);
+  return way;
+}
+
+HaloVariant variant_of(const Way& way) {
+  return way.name == name(HaloVariant::mixed) ? HaloVariant::mixed : parse_halo_variant(way.name);
+}
+
+void read_mix(HaloTuning& tuning, const Way& way) {
+  if (!way.parameters.contains(other_sides))
+    throw Error(ErrorKind::invalid_input, "a mix names the variant of its other sides");
+  for (const auto& [key, variant] : way.parameters) {
+    if (key == other_sides)
+      tuning.base = parse_halo_variant(variant);
+    else
+      tuning.kinds.push_back({kind_in(key), words_of(kind_of(kind_in(key))), parse_halo_variant(variant), {}});
+  }
+}
+
+HaloTuning tuning_of_row(const PlanRow& row) {
+  if (row.expected.size() != 1) throw Error(ErrorKind::invalid_input, "it has one expected time");
+  const Seconds seconds = row.expected.front().second;
+  HaloTuning tuning;
+  tuning.chosen = variant_of(row.way());
+  for (const RankedWay& each : row.ways) {
+    const Seconds median = seconds * (each.ratio > 0 ? each.ratio : 1);
+    tuning.times.push_back({variant_of(each.way), {}, median, median, median});
+    if (tuning.times.back().variant == HaloVariant::mixed) read_mix(tuning, each.way);
+  }
+  for (const HaloVariant each : halo_variants)
+    if (std::ranges::find(tuning.times, each, &HaloTime::variant) == tuning.times.end())
+      tuning.times.push_back({each, "it was unavailable in an earlier run", 0, 0, 0});
+  return tuning;
 }
 
 bool is_folder(const std::filesystem::path& file) {
@@ -95,37 +91,43 @@ std::uint64_t number_of(const std::string& text) {
   return std::stoull(hash.hexadecimal(), nullptr, 16);
 }
 
-}  // namespace
-
-Json halo_answers_json(const std::vector<HaloAnswer>& answers) {
-  Json list = Json::array();
-  for (const HaloAnswer& each : answers) {
-    const HaloTuning& tuning = each.tuning;
-    Json times = Json::object();
-    for (const HaloTime& time : tuning.times)
-      times[std::string(name(time.variant))] = time.why_unavailable.empty() ? Json(time.median) : Json(nullptr);
-    Json answer = {{"shape", each.shape}, {"variant", name(tuning.chosen)}, {"times", std::move(times)}};
-    if (tuning.chosen == HaloVariant::mixed) {
-      answer["other_sides"] = name(tuning.base);
-      answer["sides"] = Json::array();
-      for (const HaloKindTimes& kind : tuning.kinds)
-        answer["sides"].push_back({{"kind", in_hexadecimal(kind.key)},
-                                   {"about", words_of(kind_of(kind.key))},
-                                   {"variant", name(kind.chosen)}});
-    }
-    list.push_back(std::move(answer));
-  }
-  return {{"schema", answers_schema}, {"version", answers_version}, {"answers", std::move(list)}};
+Bytes given_bytes(const HaloBoundary& boundary) {
+  Bytes bytes = 0;
+  for (const BoundaryPart& each : boundary.gives) bytes += each.part.count;  // of bytes
+  return bytes;
 }
 
-std::vector<HaloAnswer> halo_answers(const Json& value, const std::string& what) {
-  check_schema(value, answers_schema, answers_version, what);
-  std::vector<HaloAnswer> answers;
-  for (const Json& each : require_array(value, "answers", what)) {
-    const std::string where = what + ": answers[" + std::to_string(answers.size()) + "]";
-    answers.push_back({require_string(each, "shape", where), tuning_in(each, where)});
+// Equal for equal answers.
+std::string text_of(const PlanRow& row) {
+  std::string all = format_seconds(row.expected.front().second);
+  for (const RankedWay& each : row.ways) all += " " + text(each.way) + " " + std::to_string(each.ratio);
+  return all;
+}
+
+bool is_halo(const PlanRow& row) { return row.key.operation == halo_operation && !row.key.shape.empty(); }
+
+}  // namespace
+
+PlanRow halo_row(PlanKey key, Bytes bytes, const HaloTuning& tuning) {
+  PlanRow row{std::move(key), 0, no_end};
+  std::vector<const HaloTime*> measured;
+  for (const HaloTime& each : tuning.times)
+    if (each.why_unavailable.empty()) measured.push_back(&each);
+  std::ranges::stable_sort(measured, {}, &HaloTime::median);
+  std::ranges::stable_partition(measured, [&](const HaloTime* each) { return each->variant == tuning.chosen; });
+  const Seconds least = measured.front()->median;
+  for (const HaloTime* each : measured) row.ways.push_back({way_of(tuning, each->variant), each->median / least});
+  row.expected = {{std::max<Bytes>(bytes, 1), least}};
+  row.why = "the least median of " + std::to_string(tuning.rounds) + " interleaved rounds";
+  return row;
+}
+
+HaloTuning halo_tuning(const PlanRow& row, const std::string& what) {
+  try {
+    return tuning_of_row(row);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::invalid_input, what + ": " + error.what());
   }
-  return answers;
 }
 
 std::uint64_t shape_of(const HaloBoundary& boundary, const std::string& place, const std::string& machine) {
@@ -150,21 +152,33 @@ std::uint64_t shape_of(const HaloBoundary& boundary, const std::string& place, c
   return std::stoull(hash.hexadecimal(), nullptr, 16);
 }
 
-KeptHaloAnswers::KeptHaloAnswers(Group& group, const std::filesystem::path& file, std::uint64_t shape)
-    : group_(group), file_(is_folder(file) ? file / "halo.json" : file) {
+KeptHaloAnswers::KeptHaloAnswers(Group& group, const std::filesystem::path& file, const HaloBoundary& boundary,
+                                 const std::string& place, std::string memory)
+    : group_(group), file_(is_folder(file) ? file / "plan.json" : file) {
+  const Topology machine = discover();
+  plan_.fingerprint = fingerprint(machine);
+  plan_.machine = machine.name;
+  plan_.backend = group.platform() ? group.platform()->backend() : "host";
   FingerprintHash all;
-  for (const std::uint64_t each : said_by_all(group, shape)) all.add(each);
-  shape_ = all.hexadecimal();
+  for (const std::uint64_t each : said_by_all(group, shape_of(boundary, place, plan_.fingerprint))) all.add(each);
+  for (const std::uint64_t each : said_by_all(group, given_bytes(boundary))) bytes_ = std::max<Bytes>(bytes_, each);
+  key_ = {.operation = std::string(halo_operation),
+          .memory = std::move(memory),
+          .ranks = group.size(),
+          .shape = all.hexadecimal()};
 }
 
 std::optional<HaloTuning> KeptHaloAnswers::known() {
-  throw_at_all(group_, failure_of([&] {
-                 if (is_there(file_)) answers_ = halo_answers(read_json(file_), file_.string());
-               }));
   std::optional<HaloTuning> mine;
-  if (const auto found = std::ranges::find(answers_, shape_, &HaloAnswer::shape); found != answers_.end())
-    mine = found->tuning;
-  const std::vector<std::uint64_t> all = said_by_all(group_, number_of(digest_of(mine)));
+  std::string digest = "none";
+  throw_at_all(group_, failure_of([&] {
+                 if (is_there(file_)) plan_ = plan_from_json(read_json(file_), file_.string());
+                 const auto row = std::ranges::find(plan_.rows, key_, &PlanRow::key);
+                 if (row == plan_.rows.end()) return;
+                 mine = halo_tuning(*row, file_.string() + ": rows[" + std::to_string(row - plan_.rows.begin()) + "]");
+                 digest = text_of(*row);
+               }));
+  const std::vector<std::uint64_t> all = said_by_all(group_, number_of(digest));
   const bool same = std::ranges::all_of(all, [&](std::uint64_t each) { return each == all.front(); });
   if (!same || !mine) return {};
   mine->source = file_.string();
@@ -172,10 +186,11 @@ std::optional<HaloTuning> KeptHaloAnswers::known() {
 }
 
 void KeptHaloAnswers::keep(const HaloTuning& tuning) {
-  std::erase_if(answers_, [&](const HaloAnswer& each) { return each.shape == shape_; });
-  answers_.push_back({shape_, tuning});
-  if (answers_.size() > most_answers) answers_.erase(answers_.begin(), answers_.end() - most_answers);
-  throw_at_all(group_, failure_of([&] { write_json(file_, halo_answers_json(answers_)); }));
+  std::erase_if(plan_.rows, [&](const PlanRow& each) { return each.key == key_; });
+  plan_.rows.push_back(halo_row(key_, bytes_, tuning));
+  std::ptrdiff_t more = std::ranges::count_if(plan_.rows, is_halo) - most_answers;
+  std::erase_if(plan_.rows, [&](const PlanRow& each) { return is_halo(each) && more-- > 0; });
+  throw_at_all(group_, failure_of([&] { write_json(file_, to_json(plan_)); }));
 }
 
 }  // namespace waywiser

@@ -11,7 +11,6 @@
 #include "waywiser/halo/halo_state.hpp"
 #include "waywiser/halo/kept_answers.hpp"
 #include "waywiser/halo/side_kind.hpp"
-#include "waywiser/topology/discover.hpp"
 
 namespace waywiser {
 namespace {
@@ -184,7 +183,7 @@ bool HaloExchange::State::adopt_known(const HaloTuning& known) {
 void HaloExchange::State::tune(Seconds seconds, const std::filesystem::path& file) {
   std::optional<KeptHaloAnswers> answers;
   if (!file.empty()) {
-    answers.emplace(group, file, shape_of(boundary, place, fingerprint(discover())));
+    answers.emplace(group, file, boundary, place, any_on_gpu ? "gpu" : "host");
     if (const auto known = answers->known(); known && adopt_known(*known)) return;
   }
   adopt(choice, nullptr);  // its memory on the GPU is free for the contest

@@ -66,17 +66,21 @@ std::vector<Point> points_from_json(const Json& value, std::string_view what) {
 Json to_json(const CollectiveSeries& series) {
   Json points = Json::array();
   for (const Point& point : series.points) points.push_back(to_json(point));
-  return {{"operation", series.operation},
-          {"memory", series.memory},
-          {"ranks", series.ranks},
-          {"way", series.way},
-          {"points", points}};
+  Json value{{"operation", series.operation},
+             {"memory", series.memory},
+             {"ranks", series.ranks},
+             {"way", series.way},
+             {"points", points}};
+  if (!series.partner.empty()) value["partner"] = series.partner;
+  return value;
 }
 
 CollectiveSeries collective_from_json(const Json& value, std::string_view what) {
-  return {text_field(value, "operation", what), text_field(value, "memory", what),
-          static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20)),
-          algorithm_of_today(text_field(value, "way", what)), points_from_json(value, what)};
+  CollectiveSeries series{text_field(value, "operation", what), text_field(value, "memory", what),
+                          static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20)),
+                          algorithm_of_today(text_field(value, "way", what)), points_from_json(value, what)};
+  if (value.contains("partner")) series.partner = text_field(value, "partner", what);
+  return series;
 }
 
 Series series_from_json(const Json& value, std::string_view what) {

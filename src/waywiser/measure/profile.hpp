@@ -44,13 +44,14 @@ struct Series {
   int pairs = 0;  // of `loaded`: how many moved at once; 0 in older files
 };
 
-// One way of a collective between so many ranks on one machine, a process each.
+// One way of what so many ranks on one machine do together, a process each.
 struct CollectiveSeries {
   std::string operation;  // "all_reduce"
   std::string memory;     // "host" or "gpu"
   int ranks = 2;
   std::string way;            // an algorithm, a fused kernel, "nccl"
   std::vector<Point> points;  // by the bytes of the block that one rank gives, or of the whole
+  std::string partner = {};   // of arrays to and from a server's GPU: "HOST:PORT gpu0"
 };
 
 struct FirstUse {

@@ -41,15 +41,15 @@ MechanismOrder mechanism_order() {
 }
 
 Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,
-                      const MechanismOrder& order, std::string_view rail) {
+                      const MechanismOrder& order, std::string_view rail, bool encrypted) {
   Candidates found;
   found.measured_as = operation;
   for (const Series& series : profile.series)
-    if (serves(series, pair_class, operation, rail))
-      (encrypts(series.path) ? found.encrypted : found.series).push_back(&series);
+    if (serves(series, pair_class, operation, rail) && encrypts(series.path) == encrypted)
+      found.series.push_back(&series);
   const bool not_measured = pair_class.members.size() == 1 || pair_class.processes == 2;  // two: older profiles
   if (found.series.empty() && operation == Operation::loaded && not_measured)
-    return candidates(profile, pair_class, Operation::streaming, order, rail);
+    return candidates(profile, pair_class, Operation::streaming, order, rail, encrypted);
   std::stable_sort(found.series.begin(), found.series.end(),
                    [&](const Series* a, const Series* b) { return rank(a, order) < rank(b, order); });
   for (const Series* series : found.series) found.costs.emplace_back(series->points);

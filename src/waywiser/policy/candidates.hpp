@@ -16,12 +16,11 @@ MechanismOrder mechanism_order();
 struct Candidates {
   std::vector<const Series*> series;
   std::vector<Cost> costs;
-  std::vector<const Series*> encrypted;        // used only by jobs that encrypt
   Operation measured_as = Operation::latency;  // `streaming` if `loaded` was not measured
 };
-// `rail`: only paths over this network device; empty: all.
+// `rail`: only paths over this network device; empty: all. `encrypted`: those that encrypt, else those that do not.
 Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,
-                      const MechanismOrder& order, std::string_view rail = {});
+                      const MechanismOrder& order, std::string_view rail = {}, bool encrypted = false);
 // The network devices that paths of a class to another machine use singly; none within a machine.
 std::vector<std::string> single_rails(const Profile& profile, const PairClass& pair_class);
 

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/choose_collectives.hpp"
+#include "waywiser/policy/ranking.hpp"
 #include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
@@ -26,38 +32,27 @@ double middle_of(const Segment& segment, const Cost& cost) {
                     static_cast<double>(cost.points().back().bytes));
 }
 
-// The next best at `bytes`; the choice itself when there is none.
-std::size_t runner_up(const std::vector<Cost>& costs, std::size_t choice, double bytes) {
-  std::size_t next = choice;
-  for (std::size_t i = 0; i < costs.size(); ++i)
-    if (i != choice && costs[i].known(bytes) &&
-        (next == choice || costs[i].seconds(bytes) < costs[next].seconds(bytes)))
-      next = i;
-  return next;
-}
-
 // Whether the owner of this place runs the path alone; between GPUs its GPU does all of the work.
 bool is_of_owner(const Path& path, Place owner) {
   return path.source.is_gpu() && path.destination.is_gpu() ? runs_alone_on(path, owner) : !is_two_sided(path);
 }
 
-// The fastest path that `may` serve, at `bytes`; if none was measured there, at the size of the segment next to it.
-template <typename May>
-std::optional<Path> fastest(const std::vector<const Series*>& all, const Segment& segment, double bytes, May may) {
-  const Series* best = nullptr;
-  std::pair least(std::numeric_limits<double>::infinity(), 0.0);  // distance, seconds
-  for (const Series* series : all) {
-    if (series->points.empty() || !may(series->path)) continue;
-    const Cost cost(series->points);
-    const double at = std::clamp(bytes, static_cast<double>(series->points.front().bytes),
-                                 static_cast<double>(series->points.back().bytes));
+// The others that were measured in the segment, the fastest at `bytes` first; of those that were measured elsewhere in
+// it, at the size next to `bytes`.
+std::vector<std::size_t> rivals(const Candidates& all, const Segment& segment, double bytes) {
+  std::vector<std::tuple<double, Seconds, std::size_t>> found;  // distance from `bytes`, time, number
+  for (std::size_t i = 0; i < all.costs.size(); ++i) {
+    if (i == segment.choice) continue;
+    const std::span<const Point> points = all.costs[i].points();
+    const double at =
+        std::clamp(bytes, static_cast<double>(points.front().bytes), static_cast<double>(points.back().bytes));
     if (at < static_cast<double>(segment.from) || at > static_cast<double>(segment.to)) continue;
-    const std::pair found(std::abs(std::log2(at + 1) - std::log2(bytes + 1)), cost.seconds(at));
-    if (found >= least) continue;
-    best = series;
-    least = found;
+    found.emplace_back(std::abs(std::log2(at + 1) - std::log2(bytes + 1)), all.costs[i].seconds(at), i);
   }
-  return best == nullptr ? std::nullopt : std::optional(best->path);
+  std::ranges::sort(found);
+  std::vector<std::size_t> numbers;
+  for (const auto& [distance, seconds, number] : found) numbers.push_back(number);
+  return numbers;
 }
 
 std::string number(const char* format, double value) {
@@ -66,15 +61,15 @@ std::string number(const char* format, double value) {
   return text;
 }
 
-std::string reason(const Candidates& all, const Segment& segment, std::size_t next, double middle) {
+std::string reason(const Candidates& all, const Segment& segment, std::optional<std::size_t> next, double middle) {
   const std::string size = format_bytes(static_cast<Bytes>(middle));
   const Cost& chosen = all.costs[segment.choice];
-  if (next == segment.choice) return "the only path at " + size;
-  const std::string other = label(all.series[next]->path);
-  const double ratio = all.costs[next].seconds(middle) / chosen.seconds(middle);
-  if (overlap(chosen.interval(middle), all.costs[next].interval(middle)))
+  if (!next) return "the only path at " + size;
+  const std::string other = label(all.series[*next]->path);
+  const double ratio = all.costs[*next].seconds(middle) / chosen.seconds(middle);
+  if (overlap(chosen.interval(middle), all.costs[*next].interval(middle)))
     return "equal to " + other + " at " + size + " within the confidence intervals" +
-           (segment.choice < next ? ": the earlier mechanism is taken" : "");
+           (segment.choice < *next ? ": the earlier mechanism is taken" : "");
   if (ratio < 1)
     return number("within %.1f %% of ", (1 / ratio - 1) * 100) + other + " at " + size + ": not worth a switch";
   return "fastest: " + other + number(" takes %.2f times as long at ", ratio) + size;
@@ -91,60 +86,70 @@ std::string how_loaded(const PairClass& pair_class, const Candidates& all, const
   return "; " + std::to_string(at_once) + " of " + std::to_string(pairs) + " pairs at once";
 }
 
-PlanRow make_row(const PairClass& pair_class, const std::string& rail, Operation operation, const Candidates& all,
-                 const Segment& segment) {
-  PlanRow row;
-  row.pairs = pair_class.members;
-  row.rail = rail;
-  row.processes = pair_class.processes;
-  row.operation = operation;
-  row.from_bytes = segment.from;
-  row.to_bytes = segment.to;
-  row.path = all.series[segment.choice]->path;
-  const Cost& cost = all.costs[segment.choice];
-  for (const Point& point : cost.points())
-    if (point.bytes >= segment.from && point.bytes <= segment.to) row.expected.emplace_back(point.bytes, point.seconds);
-  const double middle = middle_of(segment, cost);
-  const std::size_t next = runner_up(all.costs, segment.choice, middle);
-  if (next != segment.choice) {
-    row.runner_up = all.series[next]->path;
-    row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
-  }
-  const Place source = row.pairs.front().first, destination = row.pairs.front().second;
-  const auto best_of = [&](Place owner) {
-    return fastest(all.series, segment, middle, [&](const Path& path) { return is_of_owner(path, owner); });
+// The choice, its runner-up at `middle`, and the fastest way of each owner that these two lack.
+std::vector<RankedWay> ranked_ways(const PlanKey& key, const Candidates& all, const Segment& segment,
+                                   std::optional<std::size_t> next, double middle) {
+  const Cost& chosen = all.costs[segment.choice];
+  std::vector<RankedWay> ways;
+  const auto add = [&](std::size_t i) {
+    const Path& path = all.series[i]->path;
+    const bool both = chosen.known(middle) && all.costs[i].known(middle);
+    ways.push_back(
+        {{path.mechanism, path.parameters}, both ? all.costs[i].seconds(middle) / chosen.seconds(middle) : 0});
   };
-  if (row.processes == 2 && !is_of_owner(row.path, source)) row.one_sided = best_of(source);
-  if (row.processes == 2 && source.is_gpu() && !is_of_owner(row.path, destination) && destination.is_gpu())
-    row.reading = best_of(destination);
-  row.encrypted = fastest(all.encrypted, segment, middle, [](const Path&) { return true; });
+  std::vector<std::size_t> listed{segment.choice};
+  if (next) listed.push_back(*next);
+  const auto& [source, destination] = key.pairs.front();
+  std::vector<Place> owners;
+  if (key.processes == 2) owners.push_back(source);
+  if (key.processes == 2 && source.is_gpu() && destination.is_gpu()) owners.push_back(destination);
+  const std::vector<std::size_t> others = rivals(all, segment, middle);
+  for (const Place owner : owners) {
+    const auto is_its = [&](std::size_t i) { return is_of_owner(all.series[i]->path, owner); };
+    if (std::ranges::any_of(listed, is_its)) continue;
+    if (const auto best = std::ranges::find_if(others, is_its); best != others.end()) listed.push_back(*best);
+  }
+  for (const std::size_t i : listed) add(i);
+  return ways;
+}
+
+PlanRow make_row(PlanKey key, const PairClass& pair_class, const Candidates& all, const Segment& segment) {
+  const Cost& cost = all.costs[segment.choice];
+  const double middle = middle_of(segment, cost);
+  const std::optional<std::size_t> next = runner_up(all.costs, segment.choice, middle);
+  PlanRow row{std::move(key), segment.from, segment.to};
+  row.ways = ranked_ways(row.key, all, segment, next, middle);
+  row.expected = points_in(segment, cost.points());
   row.why = reason(all, segment, next, middle);
-  if (operation == Operation::loaded) row.why += how_loaded(pair_class, all, *all.series[segment.choice]);
+  if (row.key.operation == name(Operation::loaded)) row.why += how_loaded(pair_class, all, *all.series[segment.choice]);
   return row;
 }
 
-void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, const std::string& rail,
-              Operation operation, const MechanismOrder& order, const Hysteresis& hysteresis) {
-  const Candidates all = candidates(profile, pair_class, operation, order, rail);
+void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, const PlanKey& key, Operation operation,
+              const MechanismOrder& order, const Hysteresis& hysteresis) {
+  const Candidates all = candidates(profile, pair_class, operation, order, key.rail, key.encrypted);
   std::vector<Segment> segments = envelope(all.costs, hysteresis);
   if (segments.empty()) return;
   segments.front().from = 0;
   if (!fails_beyond(profile, *all.series[segments.back().choice])) segments.back().to = no_end;
-  for (const Segment& segment : segments) plan.rows.push_back(make_row(pair_class, rail, operation, all, segment));
+  for (const Segment& segment : segments) plan.rows.push_back(make_row(key, pair_class, all, segment));
 }
 
 }  // namespace
 
 Plan choose(const Profile& profile, const MechanismOrder& order, const Hysteresis& hysteresis) {
-  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}, {}, profile.other_nodes};
+  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}, profile.other_nodes};
   for (const PairClass& pair_class : profile.classes) {
     std::vector<std::string> rails = single_rails(profile, pair_class);
     rails.insert(rails.begin(), "");
-    for (const std::string& rail : rails)
-      for (const Operation operation : operations)
-        add_rows(plan, profile, pair_class, rail, operation, order, hysteresis);
+    for (const bool encrypted : {false, true})
+      for (const std::string& rail : rails)
+        for (const Operation operation : operations)
+          add_rows(plan, profile, pair_class,
+                   {std::string(name(operation)), pair_class.members, pair_class.processes, rail, encrypted}, operation,
+                   order, hysteresis);
   }
-  plan.collectives = choose_collectives(profile, hysteresis);
+  std::ranges::move(choose_collectives(profile, hysteresis), std::back_inserter(plan.rows));
   return plan;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int largest_index = 4095;
 constexpr int most_places = 256, most_rails = 64;
-constexpr std::size_t kinds_of_use = 8;  // 1 or 2 processes, 4 operations
+constexpr std::size_t kinds_of_use = 16;  // encrypted or not, 1 or 2 processes, 4 operations
 
 }  // namespace
 
@@ -21,7 +21,8 @@ Chooser::Chooser(Plan plan) : plan_(std::move(plan)) {
   const auto places = static_cast<std::size_t>(places_);
   slots_.assign(places * places * kinds_of_use * rails_.size(), -1);
   std::vector<std::vector<const PlanRow*>> rows(slots_.size());
-  for (const PlanRow& row : plan_.rows) add(row, rows);
+  for (const PlanRow& row : plan_.rows)
+    if (row.key.is_message()) add(row, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].empty()) continue;
     slots_[i] = static_cast<std::int32_t>(tables_.size());
@@ -42,20 +43,21 @@ void Chooser::number_places() {
     if (numbers[index] < 0) numbers[index] = places_++;
   };
   for (const PlanRow& row : plan_.rows) {
-    for (const auto& [source, destination] : row.pairs) {
+    for (const auto& [source, destination] : row.key.pairs) {
       note(source);
       note(destination);
     }
-    if (std::ranges::count(rails_, row.rail) == 0) rails_.push_back(row.rail);
+    if (std::ranges::count(rails_, row.key.rail) == 0) rails_.push_back(row.key.rail);
   }
   if (places_ > most_places) throw Error(ErrorKind::invalid_input, "plan: more than 256 places");
   if (rails_.size() > most_rails) throw Error(ErrorKind::invalid_input, "plan: more than 63 rails");
 }
 
 void Chooser::add(const PlanRow& row, std::vector<std::vector<const PlanRow*>>& rows) const {
-  for (const auto& [source, destination] : row.pairs) {
-    const int from = place_number(source), to = place_number(destination);
-    auto& list = rows[slot(from, to, row.processes, row.operation, rail_number(row.rail))];
+  const PlanKey& key = row.key;
+  const Use use{key.processes, parse_operation(key.operation), key.encrypted, rail_number(key.rail)};
+  for (const auto& [source, destination] : key.pairs) {
+    auto& list = rows[slot(place_number(source), place_number(destination), use)];
     if (list.empty() || list.back() != &row) list.push_back(&row);
   }
 }
@@ -65,9 +67,9 @@ Chooser::Table Chooser::make_table(std::vector<const PlanRow*> rows) {
   Table table;
   for (const PlanRow* row : rows) {
     if (!table.to.empty() && row->from_bytes <= table.to.back())
-      throw Error(ErrorKind::invalid_input, "plan: two rows serve " + pair_text(row->path) + " " +
-                                                std::string(name(row->operation)) + " at " +
-                                                std::to_string(row->from_bytes) + " bytes");
+      throw Error(ErrorKind::invalid_input, "plan: two rows serve " + pair_text(row->path()) + " " +
+                                                row->key.operation + " at " + std::to_string(row->from_bytes) +
+                                                " bytes");
     table.from.push_back(row->from_bytes);
     table.to.push_back(row->to_bytes);
   }
@@ -97,21 +99,20 @@ int Chooser::rail_number(std::string_view rail) const noexcept {
   return -1;
 }
 
-std::size_t Chooser::slot(int source, int destination, int processes, Operation operation, int rail) const noexcept {
+std::size_t Chooser::slot(int source, int destination, const Use& use) const noexcept {
   const auto pair =
       static_cast<std::size_t>(source) * static_cast<std::size_t>(places_) + static_cast<std::size_t>(destination);
-  const auto use = static_cast<std::size_t>(processes - 1) * 4 + static_cast<std::size_t>(operation);
-  return (static_cast<std::size_t>(rail) * static_cast<std::size_t>(places_) * static_cast<std::size_t>(places_) +
-          pair) *
-             kinds_of_use +
-         use;
+  const std::size_t pairs = static_cast<std::size_t>(places_) * static_cast<std::size_t>(places_);
+  const auto kind = static_cast<std::size_t>((use.encrypted ? 8 : 0) + (use.processes - 1) * 4) +
+                    static_cast<std::size_t>(use.operation);
+  return (static_cast<std::size_t>(use.rail) * pairs + pair) * kinds_of_use + kind;
 }
 
 const PlanRow* Chooser::choose(Place source, Place destination, int processes, Operation operation, Bytes bytes,
-                               std::string_view rail) const noexcept {
+                               std::string_view rail, bool encrypted) const noexcept {
   const int from = place_number(source), to = place_number(destination), over = rail_number(rail);
   if (from < 0 || to < 0 || over < 0 || processes < 1 || processes > 2) return nullptr;
-  const std::int32_t number = slots_[slot(from, to, processes, operation, over)];
+  const std::int32_t number = slots_[slot(from, to, {processes, operation, encrypted, over})];
   if (number < 0) return nullptr;
   const Table& table = tables_[static_cast<std::size_t>(number)];
   std::size_t i = table.first[static_cast<std::size_t>(std::bit_width(bytes))];
@@ -119,21 +120,20 @@ const PlanRow* Chooser::choose(Place source, Place destination, int processes, O
   return i < table.to.size() && bytes >= table.from[i] ? table.rows[i] : nullptr;
 }
 
-const CollectiveRow* Chooser::row_of(const WaysOf& wanted, Bytes bytes) const noexcept {
-  const auto found = std::ranges::find_if(plan_.collectives, [&](const CollectiveRow& row) {
-    return is_of(row, wanted) && bytes >= row.from_bytes && bytes <= row.to_bytes;
+const PlanRow* Chooser::row_of(const WaysOf& wanted, Bytes bytes) const noexcept {
+  const auto found = std::ranges::find_if(plan_.rows, [&](const PlanRow& row) {
+    return is_of(row.key, wanted) && bytes >= row.from_bytes && bytes <= row.to_bytes;
   });
-  return found == plan_.collectives.end() ? nullptr : &*found;
+  return found == plan_.rows.end() ? nullptr : &*found;
 }
 
 Path Chooser::path_for(const PlanRow& row, Place source, Place destination) {
-  return for_pair(row.path, source, destination);
+  return for_pair(row.path(), source, destination);
 }
 
 std::optional<Path> Chooser::path_run_by(const PlanRow& row, Place source, Place destination, Place worker) {
-  for (const std::optional<Path>& measured : {std::optional(row.path), row.one_sided, row.reading, row.runner_up}) {
-    if (!measured) continue;
-    Path path = for_pair(*measured, source, destination);
+  for (const RankedWay& each : row.ways) {
+    Path path = for_pair(row.path(each.way), source, destination);
     if (runs_alone_on(path, worker)) return path;
   }
   return std::nullopt;

@@ -19,13 +19,13 @@ class Chooser {
   // nullptr: the plan has no row. The row lives as long as the chooser. For a place of another node of unspecified
   // type, the plan's first other type is used. `rail`: for a rank that is bound to that network device.
   const PlanRow* choose(Place source, Place destination, int processes, Operation operation, Bytes bytes,
-                        std::string_view rail = {}) const noexcept;
-  // The path of the row, for this very pair. Allocates.
+                        std::string_view rail = {}, bool encrypted = false) const noexcept;
+  // The row's path for this very pair. Allocates.
   static Path path_for(const PlanRow& row, Place source, Place destination);
   // The same for the row's best measured path that one process runs alone on `worker`; empty: the row has none.
   static std::optional<Path> path_run_by(const PlanRow& row, Place source, Place destination, Place worker);
   // The row for what is not a path; nullptr: the plan has none. Slower: users read their rows once (PlannedWays).
-  const CollectiveRow* row_of(const WaysOf& wanted, Bytes bytes) const noexcept;
+  const PlanRow* row_of(const WaysOf& wanted, Bytes bytes) const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
  private:
@@ -38,7 +38,13 @@ class Chooser {
 
   int place_number(Place place) const noexcept;
   int rail_number(std::string_view rail) const noexcept;
-  std::size_t slot(int source, int destination, int processes, Operation operation, int rail) const noexcept;
+  struct Use {
+    int processes;
+    Operation operation;
+    bool encrypted;
+    int rail;
+  };
+  std::size_t slot(int source, int destination, const Use& use) const noexcept;
   void number_places();
   void add(const PlanRow& row, std::vector<std::vector<const PlanRow*>>& rows) const;
   static Table make_table(std::vector<const PlanRow*> rows);
@@ -52,7 +58,7 @@ class Chooser {
   std::vector<Numbers> numbers_;  // of this node first
   int places_ = 0;
   std::vector<std::string> rails_{""};
-  std::vector<std::int32_t> slots_;  // table of each (pair, processes, operation, rail), -1 for none
+  std::vector<std::int32_t> slots_;  // table of each (rail, pair, use), -1 for none
   std::vector<Table> tables_;
 };
 

@@ -51,11 +51,14 @@ class Explanation {
         question_(question),
         pair_class_(class_of(profile, question)),
         all_(candidates(profile, pair_class_, question.operation, order, question.rail)),
+        encrypted_(candidates(profile, pair_class_, question.operation, order, question.rail, true)),
         chooser_(plan) {
     row_ = chooser_.choose(question.source, question.destination, question.processes, question.operation,
                            question.bytes, question.rail);
     for (std::size_t i = 0; row_ != nullptr && i < all_.series.size(); ++i)
-      if (all_.series[i]->path == row_->path) chosen_ = i;
+      if (all_.series[i]->path == row_->path()) chosen_ = i;
+    encrypted_row_ = chooser_.choose(question.source, question.destination, question.processes, question.operation,
+                                     question.bytes, question.rail, true);
   }
 
   Json answer() const {
@@ -65,7 +68,7 @@ class Explanation {
             {"bytes", question_.bytes},
             {"simulated", profile_.simulated},
             {"pairs_at_once", pairs_at_once()},
-            {"chosen", row_ == nullptr ? Json(nullptr) : Json(label(here(row_->path)))},
+            {"chosen", row_ == nullptr ? Json(nullptr) : Json(label(here(row_->path())))},
             {"why", row_ == nullptr ? "the plan has no path for this size" : row_->why},
             {"candidates", candidates_json()},
             {"unavailable", unavailable_json()},
@@ -98,8 +101,9 @@ class Explanation {
     };
     for (std::size_t i = 0; i < all_.series.size(); ++i)
       add(*all_.series[i], all_.costs[i], [&](double ratio) { return why(i, ratio); });
-    for (const Series* series : all_.encrypted)
-      add(*series, Cost(series->points), [&](double ratio) { return why_not_encrypted(*series, ratio); });
+    for (std::size_t i = 0; i < encrypted_.series.size(); ++i)
+      add(*encrypted_.series[i], encrypted_.costs[i],
+          [&](double ratio) { return why_not_encrypted(*encrypted_.series[i], ratio); });
     std::ranges::stable_sort(found, {}, &std::pair<Seconds, Json>::first);
     Json list = Json::array();
     for (auto& [seconds, one] : found) list.push_back(std::move(one));
@@ -124,7 +128,7 @@ class Explanation {
   }
 
   std::string why_not_encrypted(const Series& series, double ratio) const {
-    const bool best = row_ != nullptr && row_->encrypted && *row_->encrypted == series.path;
+    const bool best = encrypted_row_ != nullptr && encrypted_row_->path() == series.path;
     const std::string when =
         best ? "taken where a job encrypts" : "it encrypts, but another mechanism that encrypts is faster";
     return std::isfinite(ratio) ? when + "; " + ratio_text(ratio) : when;
@@ -169,9 +173,9 @@ class Explanation {
   const Profile& profile_;
   const Question& question_;
   const PairClass& pair_class_;
-  Candidates all_;
+  Candidates all_, encrypted_;
   Chooser chooser_;
-  const PlanRow* row_ = nullptr;
+  const PlanRow *row_ = nullptr, *encrypted_row_ = nullptr;
   std::optional<std::size_t> chosen_;
 };
 

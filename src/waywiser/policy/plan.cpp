@@ -1,16 +1,16 @@
 #include "waywiser/policy/plan.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/profile_fields.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::string_view schema = "waywiser.plan";
-constexpr int oldest = 1, version = 2;
+constexpr int version = 3;
 constexpr std::size_t most_rows = 100'000;
 constexpr std::size_t most_points = 1024;
+constexpr std::size_t most_ways = 16;
 
 Json expected_to_json(const std::vector<std::pair<Bytes, Seconds>>& expected) {
   Json points = Json::array();
@@ -18,34 +18,69 @@ Json expected_to_json(const std::vector<std::pair<Bytes, Seconds>>& expected) {
   return points;
 }
 
-Json runner_up_to_json(const PlanRow& row) {
-  if (!row.runner_up) return nullptr;
-  return {{"path", to_json(*row.runner_up)}, {"ratio", row.runner_up_ratio}};
+Json ways_to_json(const std::vector<RankedWay>& ways) {
+  Json list = Json::array();
+  for (const RankedWay& each : ways)
+    list.push_back({{"way", text(each.way)}, {"ratio", each.ratio > 0 ? Json(each.ratio) : Json(nullptr)}});
+  return list;
 }
 
 Json to_json(const PlanRow& row) {
-  Json value{{"pairs", pairs_to_json(row.pairs)},   {"rail", row.rail},
-             {"processes", row.processes},          {"operation", name(row.operation)},
-             {"from_bytes", row.from_bytes},        {"to_bytes", row.to_bytes},
-             {"path", to_json(row.path)},           {"expected", expected_to_json(row.expected)},
-             {"runner_up", runner_up_to_json(row)}, {"why", row.why}};
-  if (row.one_sided) value["one_sided"] = to_json(*row.one_sided);
-  if (row.reading) value["reading"] = to_json(*row.reading);
-  if (row.encrypted) value["encrypted"] = to_json(*row.encrypted);
+  const PlanKey& key = row.key;
+  Json value{{"operation", key.operation},
+             {"from_bytes", row.from_bytes},
+             {"to_bytes", row.to_bytes},
+             {"ways", ways_to_json(row.ways)},
+             {"expected", expected_to_json(row.expected)},
+             {"why", row.why}};
+  if (key.is_message())
+    value.update({{"pairs", pairs_to_json(key.pairs)},
+                  {"processes", key.processes},
+                  {"rail", key.rail},
+                  {"encrypted", key.encrypted}});
+  else
+    value.update({{"memory", key.memory}, {"ranks", key.ranks}});
+  if (!key.shape.empty()) value["shape"] = key.shape;
+  if (!key.partner.empty()) value["partner"] = key.partner;
   return value;
 }
 
-void read_runner_up(PlanRow& row, const Json& value, std::string_view what) {
-  if (value.is_null()) return;
-  row.runner_up = path_from_json(require(value, "path", what), what);
-  row.runner_up_ratio = positive_field(value, "ratio", what);
+// What `read` returns; its error gets the row's name.
+template <typename Read>
+auto named(std::string_view what, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(error.kind(), std::string(what) + ": " + error.what());
+  }
 }
 
-// The path of a row is written for the first of its pairs.
-void check_path(const PlanRow& row, std::string_view what) {
-  const auto& [source, destination] = row.pairs.front();
-  if (row.path.source != source || row.path.destination != destination || row.path.processes != row.processes)
-    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'path' is not for the first of 'pairs'");
+PlanKey key_from_json(const Json& value, std::string_view what) {
+  PlanKey key{text_field(value, "operation", what)};
+  if (value.contains("pairs")) {
+    named(what, [&] { return parse_operation(key.operation); });
+    key.pairs = pairs_field(value, "pairs", what);
+    key.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
+    key.rail = text_field(value, "rail", what);
+    key.encrypted = bool_field(value, "encrypted", what);
+  } else {
+    key.memory = text_field(value, "memory", what);
+    key.ranks = static_cast<int>(require_integer(value, "ranks", what, 1, 1 << 20));
+  }
+  if (value.contains("shape")) key.shape = text_field(value, "shape", what);
+  if (value.contains("partner")) key.partner = text_field(value, "partner", what);
+  return key;
+}
+
+std::vector<RankedWay> ways_from_json(const Json& row, std::string_view what) {
+  std::vector<RankedWay> ways;
+  for (const Json& each : list_field(row, "ways", what, most_ways)) {
+    const bool has_ratio = !require(each, "ratio", what).is_null();
+    const std::string way = text_field(each, "way", what);
+    ways.push_back({named(what, [&] { return parse_way(way); }), has_ratio ? positive_field(each, "ratio", what) : 0});
+  }
+  if (ways.empty()) throw Error(ErrorKind::invalid_input, std::string(what) + ": 'ways' is empty");
+  return ways;
 }
 
 std::vector<std::pair<Bytes, Seconds>> expected_from_json(const Json& row, std::string_view what) {
@@ -55,108 +90,59 @@ std::vector<std::pair<Bytes, Seconds>> expected_from_json(const Json& row, std::
   return expected;
 }
 
-// For a row of either kind.
-template <typename Row>
-void read_range(Row& row, const Json& value, std::string_view what) {
+PlanRow row_from_json(const Json& value, std::string_view what) {
+  PlanRow row{key_from_json(value, what)};
   row.from_bytes = static_cast<Bytes>(require_integer(value, "from_bytes", what, 0, INT64_MAX));
   row.to_bytes = static_cast<Bytes>(require_integer(value, "to_bytes", what, 0, INT64_MAX));
   if (row.from_bytes > row.to_bytes)
     throw Error(ErrorKind::invalid_input, std::string(what) + ": 'from_bytes' is above 'to_bytes'");
-}
-
-Json to_json(const CollectiveRow& row) {
-  return {{"operation", row.operation},
-          {"memory", row.memory},
-          {"ranks", row.ranks},
-          {"from_bytes", row.from_bytes},
-          {"to_bytes", row.to_bytes},
-          {"way", row.way},
-          {"expected", expected_to_json(row.expected)},
-          {"runner_up", row.runner_up},
-          {"runner_up_ratio", row.runner_up_ratio},
-          {"why", row.why}};
-}
-
-CollectiveRow collective_row_from_json(const Json& value, std::string_view what) {
-  CollectiveRow row;
-  row.operation = text_field(value, "operation", what);
-  row.memory = text_field(value, "memory", what);
-  row.ranks = static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20));
-  read_range(row, value, what);
-  row.way = algorithm_of_today(text_field(value, "way", what));
+  row.ways = ways_from_json(value, what);
   row.expected = expected_from_json(value, what);
-  row.runner_up = algorithm_of_today(text_field(value, "runner_up", what));
-  row.runner_up_ratio = not_negative_field(value, "runner_up_ratio", what);
   row.why = text_field(value, "why", what);
   return row;
 }
 
-PlanRow row_from_json(const Json& value, int found, std::string_view what) {
-  PlanRow row;
-  row.pairs = pairs_field(value, "pairs", what);
-  if (found > 1) row.rail = text_field(value, "rail", what);
-  row.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
-  row.operation = parse_operation(require_string(value, "operation", what));
-  read_range(row, value, what);
-  row.path = path_from_json(require(value, "path", what), what);
-  check_path(row, what);
-  row.expected = expected_from_json(value, what);
-  read_runner_up(row, require(value, "runner_up", what), what);
-  row.why = text_field(value, "why", what);
-  if (value.contains("one_sided")) row.one_sided = path_from_json(value.at("one_sided"), what);
-  if (value.contains("reading")) row.reading = path_from_json(value.at("reading"), what);
-  if (value.contains("encrypted")) row.encrypted = path_from_json(value.at("encrypted"), what);
-  return row;
-}
-
-// Version 1 has paths to one other machine.
-void name_other_node(Plan& plan, const std::string& fingerprint) {
-  const NodeType type = node_type(fingerprint);
-  if (type == some_other_node) return;
-  plan.other_nodes = {{fingerprint, ""}};
-  for (PlanRow& row : plan.rows) {
-    for (auto& [source, destination] : row.pairs) give_type(source, type), give_type(destination, type);
-    give_type(row.path, type);
-    if (row.runner_up) give_type(*row.runner_up, type);
-    if (row.one_sided) give_type(*row.one_sided, type);
-  }
+// The name of the command is in the message, since the profile of before is read.
+void refuse_older(const Json& value, std::string_view what) {
+  if (check_schema(value, schema, 1, version, what) < version)
+    throw Error(ErrorKind::invalid_input,
+                std::string(what) + ": a plan of an older version; `waywiser plan` makes one from its profile");
 }
 
 }  // namespace
 
+const RankedWay* PlanRow::runner_up() const noexcept {
+  return ways.size() > 1 && ways[1].ratio > 0 ? &ways[1] : nullptr;
+}
+
+Path PlanRow::path(const Way& way) const {
+  const auto& [source, destination] = key.pairs.front();
+  return {way.name, source, destination, key.processes, way.parameters};
+}
+
 Json to_json(const Plan& plan) {
   Json rows = Json::array();
   for (const PlanRow& row : plan.rows) rows.push_back(to_json(row));
-  Json value{{"schema", schema},
-             {"version", version},
-             {"fingerprint", plan.fingerprint},
-             {"machine", plan.machine},
-             {"backend", plan.backend},
-             {"simulated", plan.simulated},
-             {"other_nodes", other_nodes_to_json(plan.other_nodes)},
-             {"rows", rows}};
-  for (const CollectiveRow& row : plan.collectives) value["collectives"].push_back(to_json(row));
-  return value;
+  return {{"schema", schema},
+          {"version", version},
+          {"fingerprint", plan.fingerprint},
+          {"machine", plan.machine},
+          {"backend", plan.backend},
+          {"simulated", plan.simulated},
+          {"other_nodes", other_nodes_to_json(plan.other_nodes)},
+          {"rows", rows}};
 }
 
 Plan plan_from_json(const Json& value, std::string_view what) {
-  const int found = check_schema(value, schema, oldest, version, what);
+  refuse_older(value, what);
   Plan plan;
   plan.fingerprint = text_field(value, "fingerprint", what);
   plan.machine = text_field(value, "machine", what);
   plan.backend = text_field(value, "backend", what);
   plan.simulated = bool_field(value, "simulated", what);
+  plan.other_nodes = other_nodes_field(value, what);
   for (const Json& entry : list_field(value, "rows", what, most_rows))
-    plan.rows.push_back(
-        row_from_json(entry, found, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
-  if (found > 1)
-    plan.other_nodes = other_nodes_field(value, what);
-  else if (value.contains("other"))
-    name_other_node(plan, text_field(value, "other", what));
-  if (!value.contains("collectives")) return plan;
-  for (const Json& entry : list_field(value, "collectives", what, most_rows))
-    plan.collectives.push_back(collective_row_from_json(
-        entry, std::string(what) + ": collectives[" + std::to_string(plan.collectives.size()) + "]"));
+    plan.rows.push_back(row_from_json(entry, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
   return plan;
 }
 

@@ -8,16 +8,19 @@
 
 namespace waywiser {
 
-bool is_of(const CollectiveRow& row, const WaysOf& wanted) noexcept {
-  return row.operation == wanted.operation && row.memory == wanted.memory &&
-         (wanted.ranks == 0 || row.ranks == wanted.ranks);
+bool is_of(const PlanKey& key, const WaysOf& wanted) noexcept {
+  return !key.is_message() && key.operation == wanted.operation && key.memory == wanted.memory &&
+         (wanted.ranks == 0 || key.ranks == wanted.ranks);
 }
 
 std::vector<PlannedWay> planned_ways(const Chooser* chooser, const WaysOf& wanted) {
   std::vector<PlannedWay> found;
   if (chooser == nullptr) return found;
-  for (const CollectiveRow& row : chooser->plan().collectives)
-    if (is_of(row, wanted)) found.push_back({row.from_bytes, row.to_bytes, parse_way(row.way)});
+  for (const PlanRow& row : chooser->plan().rows)
+    if (is_of(row.key, wanted)) {
+      found.push_back({row.from_bytes, row.to_bytes, row.way()});
+      for (std::size_t i = 1; i < row.ways.size(); ++i) found.back().others.push_back(row.ways[i].way);
+    }
   std::ranges::sort(found, {}, &PlannedWay::from);
   return found;
 }

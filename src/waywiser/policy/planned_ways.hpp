@@ -12,7 +12,7 @@
 namespace waywiser {
 
 class Chooser;
-struct CollectiveRow;
+struct PlanKey;
 
 // An operation whose ways are not paths.
 struct WaysOf {
@@ -21,11 +21,12 @@ struct WaysOf {
   int ranks = 0;                    // 0: of any number
 };
 
-bool is_of(const CollectiveRow& row, const WaysOf& wanted) noexcept;
+bool is_of(const PlanKey& key, const WaysOf& wanted) noexcept;
 
 struct PlannedWay {
   Bytes from = 0, to = 0;  // inclusive
   Way way;
+  std::vector<Way> others = {};  // that were measured too, the best first
 };
 
 // In the order of sizes; none without a plan, which is nullptr.
@@ -41,7 +42,8 @@ class PlannedWays {
   struct Row {
     PlannedWay planned;
     Typed way;
-    bool is_told = false;  // that it was passed over
+    std::vector<Typed> others;
+    bool is_told = false;  // that `way` was passed over
   };
 
   PlannedWays() = default;
@@ -49,20 +51,28 @@ class PlannedWays {
   template <typename Read>
   PlannedWays(const Chooser* chooser, const WaysOf& wanted, Read read) : wanted_(wanted) {
     for (PlannedWay& planned : planned_ways(chooser, wanted)) {
-      std::optional<Typed> way = read(planned.way);
-      if (!way) refuse_planned_way(wanted, planned.way);
-      rows_->push_back({std::move(planned), *std::move(way)});
+      const auto typed = [&](const Way& way) {
+        std::optional<Typed> known = read(way);
+        if (!known) refuse_planned_way(wanted, way);
+        return *std::move(known);
+      };
+      Typed first = typed(planned.way);
+      std::vector<Typed> others;
+      for (const Way& each : planned.others) others.push_back(typed(each));
+      rows_->push_back({std::move(planned), std::move(first), std::move(others)});
     }
   }
 
-  // The way for this size; nullptr: the plan has none that `may` be taken. The first time that a row is passed over,
-  // `why_not` says why, for people.
+  // The best way for this size that `may` be taken; nullptr: the plan has none. The first time that a row's best way is
+  // passed over, `why_not` says why, for people.
   template <typename May, typename WhyNot>
   const Typed* find(Bytes bytes, May may, WhyNot why_not) const {
     for (Row& row : *rows_) {
       if (bytes < row.planned.from || bytes > row.planned.to) continue;
       if (may(row.way)) return &row.way;
       if (!std::exchange(row.is_told, true)) tell_passed_over(row.planned, wanted_, why_not(row.way));
+      for (const Typed& each : row.others)
+        if (may(each)) return &each;
     }
     return nullptr;
   }

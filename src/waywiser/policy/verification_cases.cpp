@@ -48,7 +48,7 @@ void add_cases(std::vector<VerificationCase>& cases, const PairClass& pair_class
   if (used.empty()) return;
   for (const Bytes bytes : sizes_between(*used.begin(), *used.rbegin(), quick)) {
     const PlanRow* row = chooser.choose(source, destination, pair_class.processes, operation, bytes);
-    if (row != nullptr && !used.contains(bytes)) cases.push_back(make_case(all, operation, bytes, row->path));
+    if (row != nullptr && !used.contains(bytes)) cases.push_back(make_case(all, operation, bytes, row->path()));
   }
 }
 

@@ -25,8 +25,11 @@ bool switched_on(const char* name) {
 
 bool plan_says_kernel(const Chooser* chooser) {
   if (chooser == nullptr) return false;
-  const PlanRow* row = chooser->choose(host(0), seen_from_other(host(0)), 2, Operation::streaming, usual_bytes);
-  return row != nullptr && row->encrypted && row->encrypted->has("by") && row->encrypted->parameter("by") == "kernel";
+  const PlanRow* row =
+      chooser->choose(host(0), seen_from_other(host(0)), 2, Operation::streaming, usual_bytes, {}, true);
+  if (row == nullptr) return false;
+  const Path path = row->path();
+  return path.has("by") && path.parameter("by") == "kernel";
 }
 
 bool wants_kernel(const Chooser* chooser) {

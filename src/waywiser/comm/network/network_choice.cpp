@@ -18,9 +18,9 @@ std::string list(const std::set<std::string>& names) {
 std::vector<std::pair<std::string, std::string>> network_choice(const Plan& plan) {
   std::set<std::string> transports, devices;
   for (const PlanRow& row : plan.rows) {
-    const Path& path = row.path;
-    if (!path.destination.other_machine() || !row.rail.empty() || path.source.is_gpu() || path.destination.is_gpu())
-      continue;
+    if (!row.key.is_message() || !row.key.rail.empty()) continue;
+    const Path path = row.path();
+    if (!path.destination.other_machine() || path.source.is_gpu() || path.destination.is_gpu()) continue;
     if (!path.has("transports") || !path.has("device")) continue;
     const std::string transport(path.parameter("transports")), device(path.parameter("device"));
     transports.insert(transport == "network-tcp" ? "tcp" : transport);

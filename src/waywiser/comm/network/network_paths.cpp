@@ -13,8 +13,9 @@ namespace {
 
 // Whichever rail the row is for: a group uses all of them.
 bool leads_to_other(const PlanRow& row) {
-  const Path& path = row.path;
-  return !path.source.other_machine() && path.destination.other_machine() && row.processes == 2 && row.rail.empty();
+  if (!row.key.is_message() || row.key.encrypted) return false;
+  const auto& [source, destination] = row.key.pairs.front();
+  return !source.other_machine() && destination.other_machine() && row.key.processes == 2 && row.key.rail.empty();
 }
 
 bool between_hosts(const Path& path) { return !path.source.is_gpu() && !path.destination.is_gpu(); }
@@ -23,11 +24,13 @@ std::string_view device_of(const Path& path) { return path.has("device") ? path.
 
 // UCX of a group is restricted to the plan's choice between hosts: if that is one path, UCX uses it by itself.
 bool one_path_between_hosts(const Plan& plan) {
-  std::set<std::pair<std::string_view, std::string_view>> selections;
+  std::set<std::pair<std::string, std::string>> selections;
   for (const PlanRow& row : plan.rows) {
-    if (!leads_to_other(row) || !between_hosts(row.path)) continue;
-    if (row.path.has("share") || !row.path.has("transports")) return false;
-    selections.insert({row.path.parameter("transports"), device_of(row.path)});
+    if (!leads_to_other(row)) continue;
+    const Path path = row.path();
+    if (!between_hosts(path)) continue;
+    if (path.has("share") || !path.has("transports")) return false;
+    selections.emplace(path.parameter("transports"), device_of(path));
   }
   return selections.size() <= 1;
 }
@@ -58,8 +61,8 @@ NetworkPaths::NetworkPaths(std::shared_ptr<const Chooser> chooser) : chooser_(st
   const bool hosts_need_none = one_path_between_hosts(chooser_->plan());
   std::map<std::string, std::size_t> known;
   for (const PlanRow& row : chooser_->plan().rows) {
-    const Path& path = row.path;
     if (!leads_to_other(row)) continue;
+    const Path path = row.path();
     if (std::ranges::count(nodes_, path.destination.node) == 0) nodes_.push_back(path.destination.node);
     if (path.mechanism != "ucx" && path.mechanism != "ucx_staged") continue;
     if (between_hosts(path) && hosts_need_none) continue;

@@ -95,7 +95,7 @@ GpuConnections::Connection* GpuConnections::reading_connection(Place source, Pla
   // Another mechanism than the plan's first may take longer than the reply that reading saves. The parts of a split
   // have streams of their own.
   if (!path || path->mechanism == "split") return nullptr;
-  if (row != nullptr && row->path.mechanism != path->mechanism) return nullptr;
+  if (row != nullptr && row->way().name != path->mechanism) return nullptr;
   if (why_unavailable(*path, {platform_})) return nullptr;
   if (row == nullptr) note_not_planned(row, copy, *path);
   return known->second = &open(*path);
