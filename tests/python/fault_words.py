@@ -166,6 +166,7 @@ GPUS = Section(
     key="gpus",
     rows=[
         Row("collectives", "on a stream", "D T L W h M R I,H"),
+        Row("collectives", "started", "D T L W h M R I,H"),
         Row("collectives, hosts between machines", "on a stream", "O O L O h M R I,H"),
         Row("collectives", "in a graph", "D T g g h g h g"),
         Row("collectives", "back end of PyTorch", "D T L W h p h p"),

@@ -19,8 +19,9 @@ class Background(Rank):
     """The collectives as futures, which return `out`; all ranks begin them in the same order.
 
     Arrays, shapes and errors here are those of the call without `start_`; the future's `wait()` raises later errors.
-    The arrays must not be changed until the future is done. GPU arrays go through host memory here: no call may wait
-    for another rank, as a kernel would.
+    The arrays must not be changed until the future is done. Earlier work in the current stream of GPU arrays, or in
+    `stream`, is waited for; then kernels or NCCL run in a stream of the group, and the first call sets them up with all
+    ranks. `start_gather`, `start_scatter` and calls for which `why_staged` has a reason go through host memory.
     """
 
     def start_barrier(self) -> Future[None]:

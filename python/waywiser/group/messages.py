@@ -34,9 +34,9 @@ class Exchange(NamedTuple):
 class Messages(Rank):
     """The calls of a group for messages; they arrive in order, `tag` (0 to 32767) distinguishes them.
 
-    With `stream=`, both ends of a message only enqueue it; it has no tag and never matches other messages; a collective
-    of GPU arrays must have come before. Without `stream=`, a call is complete when it returns, and it waits for earlier
-    work in the arrays' current stream.
+    With `stream=`, both ends of a message only enqueue it; it has no tag and never matches other messages. If it is the
+    group's first call on GPUs, all ranks must make one, and wait for each other. Without `stream=`, a call is complete
+    when it returns, and it waits for earlier work in the arrays' current stream.
 
     A message to or from PROC_NULL does nothing, and an array that it would fill stays as it is.
 

@@ -95,7 +95,8 @@ typedef struct ww_plan ww_plan;
 
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
  * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
- * enqueued behind earlier work of the stream. Both at once is an error. */
+ * enqueued behind earlier work of the stream. Both at once is an error. Collectives of GPU arrays with WW_WAIT or
+ * ww_begin run in a stream of the group where kernels or NCCL serve them; earlier work on the arrays must be complete. */
 typedef struct ww_mode {
   ww_future** future;
   ww_stream* stream;

@@ -69,6 +69,12 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
     if (is_collective(call.kind) && collectives_ == call.sequence) --collectives_;
   }
 
+  // The same call with the next number: its own was taken back, for calls that come first.
+  Call numbered_again(Call call) noexcept {
+    call.sequence = ++collectives_;
+    return call;
+  }
+
   // The schedule for run() and start(). `wanted` lacks rank, ranks and machines, here and below.
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
   // GPU arrays are staged through host memory. Complete when it returns.

@@ -1,6 +1,7 @@
 // The collectives of a Group: checks the arguments, then runs them on its GPUs or its hosts.
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
@@ -63,9 +64,9 @@ Bytes own_block(const CollectiveCall& wanted, int rank, DataType type) {
 
 }  // namespace
 
+// What sets GPUs up comes before the call's number: at other ranks another call may do it, a message for example.
 // Whether input and output are one array may differ between ranks, the algorithm must not: all_to_all reads a copy.
-Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                         Mode mode) {
+Future Group::State::run(Call call, const CollectiveCall& wanted, ConstElements input, Elements output, Mode mode) {
   std::vector<std::byte> copy;
   try {
     if (share_memory(input.region, output.region) && uses_both(wanted, hosts->rank())) {
@@ -76,8 +77,19 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
         input.region.data = copy.data();
       }
     }
+    if (mode.stream() != nullptr && !mode.stream()->place().is_gpu())
+      mode.stream()->synchronize(Deadline::in(session().timeout()));
+    if (const auto gpu = gpus.gpu_for(wanted, input, output, mode.stream())) {
+      if (!gpus.are_set_up()) {
+        const Call first = std::exchange(call, {});  // an error takes no number back
+        hosts->take_back(first);
+        gpus.set_up(*gpu, first, mode.stream());
+        call = hosts->numbered_again(first);
+      }
+      if (auto on_gpus = gpus.collective(call, *gpu, wanted, input, output, mode)) return {hosts, std::move(*on_gpus)};
+    }
     if (mode.begins()) return {hosts, hosts->start(call, wanted, input, output)};
-    if (!gpus.collective(call, wanted, input, output, mode.stream())) hosts->run(call, wanted, input, output);
+    hosts->run(call, wanted, input, output);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) hosts->take_back(call);
     throw;

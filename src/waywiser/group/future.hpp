@@ -18,7 +18,9 @@ class Mode {
   // When it returns.
   static const Mode wait;
   // When the returned future is complete. Until then the arrays must live, and must not overlap unless they are the
-  // same. GPU arrays go through host memory, since no rank may wait for another one inside the call.
+  // same. Where kernels or NCCL serve a collective of GPU arrays, it runs in a stream of the group; earlier work on the
+  // arrays must be complete. Other collectives of GPU arrays go through host memory, for the reason of why_staged().
+  // The first call on GPUs, and the first one that needs more memory there, wait for all ranks.
   static const Mode begin;
   // When the stream has run it: the call is enqueued behind earlier work of the stream, which must belong to the
   // arrays' GPU.

@@ -10,12 +10,24 @@
 namespace waywiser {
 namespace {
 
-// Extra time beyond the timeout, in which a kernel itself reports the rank that it waited for.
-constexpr Seconds kernels_speak = 2;
-
 // Collectives that no kernel carries out whole.
 bool go_as_messages(const CollectiveCall& wanted) {
   return wanted.operation == Collective::gather || wanted.operation == Collective::scatter || !wanted.counts.empty();
+}
+
+// The root's other array may be in host memory, which no other rank knows.
+bool has_root_apart(const CollectiveCall& wanted) {
+  return wanted.operation == Collective::gather || wanted.operation == Collective::scatter;
+}
+
+bool are_on_gpu(ConstElements input, ConstElements output) {
+  return input.region.place.is_gpu() && output.region.place.is_gpu();
+}
+
+// Kernels need GPU arrays at all ranks; if a rank has host arrays, the ranks that wait detect it.
+bool is_for_kernels(const CollectiveCall& wanted, ConstElements input, ConstElements output) {
+  return !go_as_messages(wanted) && are_on_gpu(input, output) &&
+         (wanted.count != 0 || wanted.operation == Collective::barrier);
 }
 
 bool is_on_gpu(const Stream* stream) { return stream != nullptr && stream->place().is_gpu(); }
@@ -53,7 +65,7 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
   if (!on_gpus_) {
     if (capturing)
       throw Error(ErrorKind::unavailable,
-                  "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
+                  "the first call of a group on GPUs sets them up and cannot be captured: call it once before");
     on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
     set_algorithm(algorithm_);
   }
@@ -68,19 +80,52 @@ GpuCollectives& GpuCalls::gpus_on(Stream& stream) {
   return gpus_of(stream.place(), stream.capturing());
 }
 
-bool GpuCalls::collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                          Stream* stream) {
-  if (stream != nullptr && !is_on_gpu(stream)) stream->synchronize(Deadline::in(session_.timeout()));
-  if (!go_as_messages(wanted) && by_kernels(call, wanted, input, output, stream)) return true;
-  if (!is_on_gpu(stream)) return false;
+// Without a stream a call goes as messages only where kernels serve all ranks.
+std::optional<Place> GpuCalls::gpu_for(const CollectiveCall& wanted, ConstElements input, Elements output,
+                                       const Stream* stream) {
+  const bool blocks = stream == nullptr && go_as_messages(wanted) && !has_root_apart(wanted);
+  if (is_for_kernels(wanted, input, output) || (blocks && are_on_gpu(input, output))) return output.region.place;
+  return is_on_gpu(stream) ? std::optional(stream->place()) : std::nullopt;
+}
+
+void GpuCalls::set_up(Place gpu, const Call& call, const Stream* stream) {
+  try {
+    static_cast<void>(gpus_of(gpu, stream != nullptr && stream->capturing()));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::timeout) throw;
+    throw Error(error.kind(), std::string(error.what()) + "; " + text(call) +
+                                  " is this rank's first call on GPUs, and sets them up with all ranks of the group");
+  }
+}
+
+std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const Call& call, Place gpu, const CollectiveCall& wanted,
+                                                              ConstElements input, Elements output, Mode mode) {
+  Stream* const stream = mode.stream();
+  if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
+  const bool capturing = stream != nullptr && stream->capturing();
+  GpuCollectives& gpus = gpus_of(gpu, capturing);
+  Stream& line = stream != nullptr ? *stream : gpus.stream();
+  CollectiveCall complete = wanted;
+  complete.rank = hosts_.rank();
+  complete.ranks = hosts_.size();
+  std::optional<GpuAlgorithm> way;
+  if (is_for_kernels(wanted, input, output))
+    way = gpus.algorithm_for(hosts_, hosts_.members(), call, complete, capturing);
+  const bool whole = gpus.domain().is_whole();
+  if (!way && !is_on_gpu(stream) && !(go_as_messages(wanted) && (whole || hosts_.size() == 1))) return {};
   const InCall in_call(session_, call);
-  const bool blocks = wanted.operation == Collective::all_to_all && input.region.place.is_gpu() &&
-                      !gpus_on(*stream).domain().is_whole();
-  if (blocks || go_as_messages(wanted))
-    by_messages(call, wanted, input, output, *stream);
-  else
-    by_hosts(call, wanted, input, output, *stream);
-  return true;
+  if (way) {
+    if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), call);
+    gpus.enqueue(call, *way, complete, input.region, output.region, line);
+  } else if (go_as_messages(wanted) ||
+             (wanted.operation == Collective::all_to_all && input.region.place.is_gpu() && !whole)) {
+    by_messages(call, wanted, input, output, line);
+  } else {
+    by_hosts(call, wanted, input, output, line);
+  }
+  if (mode.begins()) return gpus.begun(on_gpus_, call);
+  if (stream == nullptr) finish(gpus, line, call);
+  return nullptr;
 }
 
 // The hosts carry out the whole call, with the schedule that they would use without a stream.
@@ -94,27 +139,6 @@ void GpuCalls::by_hosts(const Call& call, const CollectiveCall& wanted, ConstEle
 }
 
 void GpuCalls::prepare(Place gpu, Bytes largest) { gpus_of(gpu, false).prepare(hosts_, hosts_.members(), largest); }
-
-// Requires GPU arrays at all ranks; if a rank has host arrays, the ranks that wait detect it.
-bool GpuCalls::by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                          Stream* stream) {
-  const Place place = output.region.place;
-  if (!place.is_gpu() || !input.region.place.is_gpu()) return false;
-  if (wanted.count == 0 && wanted.operation != Collective::barrier) return false;
-  if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
-  const bool capturing = stream != nullptr && stream->capturing();
-  GpuCollectives& gpus = gpus_of(place, capturing);
-  CollectiveCall complete = wanted;
-  complete.rank = hosts_.rank();
-  complete.ranks = hosts_.size();
-  const std::optional<GpuAlgorithm> way = gpus.algorithm_for(hosts_, hosts_.members(), call, complete, capturing);
-  if (!way) return false;
-  const InCall in_call(session_, call);
-  if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), call);
-  gpus.enqueue(call, *way, complete, input.region, output.region, stream != nullptr ? *stream : gpus.stream());
-  if (stream == nullptr) finish(gpus, gpus.stream(), call);
-  return true;
-}
 
 // Waits until the stream has run the call. If a rank has not come, the kernel that waited for it has trapped and names
 // it; the host gives up a little later. After a failure this rank no longer touches the caller's memory.
@@ -130,7 +154,7 @@ void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
   try {
     session_.wait(
         call, [&] { return stream.done() && !gpus.is_comparing(); },
-        [] { return std::string("the GPU has not finished"); }, kernels_speak);
+        [] { return std::string("the GPU has not finished"); }, GpuCollectives::kernels_speak);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::interrupted) fail_with_reason();
     gpus.stop(stream);

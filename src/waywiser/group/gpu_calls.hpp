@@ -12,6 +12,7 @@
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/proxy/proxy_operation.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
+#include "waywiser/group/future.hpp"
 #include "waywiser/group/group_messages.hpp"
 #include "waywiser/group/prepared.hpp"
 
@@ -30,9 +31,16 @@ class GpuCalls {
   GpuCalls& operator=(const GpuCalls&) = delete;
   ~GpuCalls();
 
-  // `wanted` lacks rank and ranks. True: complete or, with a GPU stream, enqueued. False: nothing has happened; the
-  // hosts must do it.
-  bool collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
+  // The GPU that takes part in a collective with these arrays; empty: the hosts do it alone.
+  static std::optional<Place> gpu_for(const CollectiveCall& wanted, ConstElements input, Elements output,
+                                      const Stream* stream);
+  bool are_set_up() const noexcept { return on_gpus_ != nullptr; }
+  // Collective, whichever calls on GPUs are the first of each rank. `call`: this rank's, for errors.
+  void set_up(Place gpu, const Call& call, const Stream* stream);
+  // `wanted` lacks rank and ranks. Returns what has only begun; nullptr: complete or, with a GPU stream, enqueued.
+  // Empty: nothing has happened; the hosts must do it.
+  std::optional<std::shared_ptr<Activity>> collective(const Call& call, Place gpu, const CollectiveCall& wanted,
+                                                      ConstElements input, Elements output, Mode mode);
 
   void send(ConstElements data, int to, Stream& stream);
   void recv(Elements data, int from, Stream& stream);
@@ -59,7 +67,6 @@ class GpuCalls {
   GpuCollectives& gpus_of(Place gpu, bool capturing);
   // Throws the error of a failed operation on this rank's GPU.
   GpuCollectives& gpus_on(Stream& stream);
-  bool by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
   void by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
   void by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                    Stream& stream);
@@ -67,9 +74,9 @@ class GpuCalls {
                        Stream& stream);
   void message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
   void exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream);
-  ProxyOperation::Parts take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why);
   Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
-  GpuCollectives& gpus_for(const Call& call);
+  ProxyOperation::Parts take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why);
+  GpuCollectives& gpus_for(const Call& call, const Stream& stream);
   void finish(GpuCollectives& gpus, Stream& stream, const Call& call);
   void await(Stream& stream, const Call& call);
 
@@ -78,7 +85,7 @@ class GpuCalls {
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
   std::optional<Way> algorithm_;             // empty: the group chooses
-  std::shared_ptr<GpuCollectives> on_gpus_;  // set by the first collective on GPUs
+  std::shared_ptr<GpuCollectives> on_gpus_;  // set by the first call on GPUs
 };
 
 }  // namespace waywiser

@@ -111,7 +111,7 @@ Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements
 
 // Takes out the messages that no kernel serves; receives come first, so that arriving messages find their buffers.
 ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why) {
-  const KernelDomain& domain = gpus_for(call).domain();
+  const KernelDomain& domain = on_gpus_->domain();
   const auto by_hosts = [&](const PeerMessage& each) { return !domain.reaches(each.rank); };
   ProxyOperation::Parts parts;
   for (const auto& [rank, give, take] : messages)
@@ -130,7 +130,7 @@ ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessa
 
 // Messages that a kernel serves go by kernels; at the same time the hosts carry the others.
 void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream) {
-  GpuCollectives& gpus = gpus_for(call);
+  GpuCollectives& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::string why;
   ProxyOperation::Parts parts = take_out(call, messages, why);
@@ -142,7 +142,7 @@ void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> mess
 
 // The same for one message in each direction, which has a kernel of its own.
 void GpuCalls::message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
-  GpuCollectives& gpus = gpus_for(call);
+  GpuCollectives& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::vector<PeerMessage> messages{{to, data, {}}, {from, {}, into}};
   std::string why;
@@ -155,10 +155,12 @@ void GpuCalls::message(const Call& call, ConstElements data, int to, Elements in
                         messages.empty() ? std::function<void()>() : std::function<void()>(by_kernels));
 }
 
-GpuCollectives& GpuCalls::gpus_for(const Call& call) {
+GpuCollectives& GpuCalls::gpus_for(const Call& call, const Stream& stream) {
   if (on_gpus_) return *on_gpus_;
-  throw Error(ErrorKind::unavailable,
-              text(call) + " on a stream: a collective on these GPUs, such as all_reduce, comes first");
+  if (!stream.place().is_gpu())
+    throw Error(ErrorKind::invalid_input, text(call) + " on a stream of " + text(stream.place()) + ", not of a GPU");
+  set_up(stream.place(), call, &stream);
+  return *on_gpus_;
 }
 
 void GpuCalls::send(ConstElements data, int to, Stream& stream) {
@@ -193,7 +195,7 @@ void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Str
 
 void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
   messages_.check_exchange(neighbors);
-  if (neighbors.empty()) return;
+  if (neighbors.empty()) return static_cast<void>(gpus_for({CallKind::sendrecv}, stream));
   const Call call = hosts_.next_call(CallKind::sendrecv, neighbors.front().give, neighbors.front().rank);
   for (const Exchange& each : neighbors) {
     check_place(call, each.give.region);

@@ -58,9 +58,8 @@ class [[gnu::visibility("default")]] Group {
   std::optional<Group> split(int color, int key = 0);
 
   // Messages between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Sizes and types must agree. On a
-  // stream, messages have no tag, never match messages without a stream, and arrive in the order of their calls; a
-  // collective on GPUs must have come before. While 2,048 messages out of this rank's GPUs are under way, the next one
-  // above 8 KiB waits for one of them.
+  // stream, messages have no tag, never match messages without a stream, and arrive in the order of their calls. While
+  // 2,048 messages out of this rank's GPUs are under way, the next one above 8 KiB waits for one of them.
   Future send(ConstElements data, int to, int tag = 0, Mode mode = Mode::wait);
   // `from` may be any_source and `tag` any_tag, except on a stream. Messages match receives in call order. With
   // `status`, which must live as long as `data`, the message may be shorter than `data` (unless it comes out of a GPU),
@@ -76,9 +75,10 @@ class [[gnu::visibility("default")]] Group {
   // Arrays that are received into must not overlap any other array.
   Future neighbor_exchange(std::span<const Exchange> neighbors, Mode mode = Mode::wait);
 
-  // Collectives. On a stream, the first one sets up what the others and messages use. The operations of one group run
-  // one after another: two graphs of them must not run at once. If no kernel serves a call, the call waits for the
-  // stream and is complete on return; in a stream that is being captured it throws unavailable, as does the first call.
+  // Collectives. A group's first call on GPUs, be it a message on a stream or prepare(), sets up what all others use:
+  // all ranks make one, and wait for each other there. The operations of one group run one after another: two graphs of
+  // them must not run at once. If no kernel serves a call, the hosts carry it out while the stream waits; in a stream
+  // that is being captured it throws unavailable, as does the first call.
   Future barrier(Mode mode = Mode::wait);
   Future broadcast(Elements data, int root, Mode mode = Mode::wait);
   // Only the root's output is filled; the other ranks' outputs may be empty.

@@ -15,7 +15,7 @@ struct [[gnu::visibility("hidden")]] Group::State {
 
   Session& session() const noexcept { return hosts->session(); }
   // Runs a collective: on the GPUs if they can, else on the hosts. `wanted` lacks rank and ranks.
-  Future run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Mode mode);
+  Future run(Call call, const CollectiveCall& wanted, ConstElements input, Elements output, Mode mode);
 
   const std::shared_ptr<HostCollectives> hosts;  // shared with windows
   GroupMessages messages;

@@ -5,6 +5,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/gpu/begun_gpu_call.hpp"
 #include "waywiser/collective/gpu/hierarchy.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/session/rank_exchange.hpp"
@@ -113,6 +114,21 @@ void GpuCollectives::note_end(Stream& stream) {
   }
   stream.record(*last_);
   last_native_ = stream.native();
+}
+
+// Later calls on other streams wait for it.
+std::shared_ptr<Activity> GpuCollectives::begun(const std::shared_ptr<GpuCollectives>& self, const Call& call) {
+  std::shared_ptr<Event> end;
+  {
+    const Session::ThreadRuns thread_runs(session_);
+    note_end(*stream_);
+    end = platform_.create_event(gpu_);
+    stream_->record(*end);
+  }
+  auto operation = std::make_shared<BegunGpuCall>(session_, call, self, std::move(end),
+                                                  comparing_.empty() ? nullptr : comparing_.back());
+  session_.start(operation);
+  return operation;
 }
 
 void GpuCollectives::came(unsigned slot, const ExposedMemory::Window& window) { domain_.expose(slot, window, false); }

@@ -32,6 +32,9 @@ struct Members;
 // stream waits. The choice for a call is the same at all ranks; for a message, at both ends.
 class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
  public:
+  // Extra time beyond the timeout of a wait, in which a kernel itself reports the rank that it waited for.
+  static constexpr Seconds kernels_speak = 2;
+
   // Collective: afterwards the ranks agree on what can be used.
   GpuCollectives(RankExchange& exchange, Session& session, std::shared_ptr<const Members> members, Place gpu,
                  std::shared_ptr<ExposedMemory> exposed);
@@ -74,6 +77,8 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // Starts the comparison; it progresses while this rank waits for anything. No result is valid before it is complete.
   void compare_by_host(const std::shared_ptr<const Members>& members, const Call& call);
   bool is_comparing();
+  // The call that was enqueued on stream() last goes on there. `self`: this object.
+  std::shared_ptr<Activity> begun(const std::shared_ptr<GpuCollectives>& self, const Call& call);
   // Messages by kernels; only with ranks that domain() reaches.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
   void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
@@ -82,12 +87,14 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   PreparedSchedules& prepared() { return prepared_; }
   void enqueue_prepared(DeviceExecution& execution, Stream& stream);
   void end_prepared() noexcept;
-  // For calls without a stream.
+  // For calls without a stream, complete or only begun.
   Stream& stream() { return *stream_; }
   // Throws the error of a failed operation: timeout, invalid_input or io; it names the rank that did not come or that
   // is in another operation.
   void check();
-  // Ends all waits on this GPU; when it returns, the work enqueued on the stream has ended, or has had time to end.
+  // Ends all waits on this GPU.
+  void stop() noexcept override;
+  // The same; when it returns, the work enqueued on the stream has ended, or has had time to end.
   void stop(Stream& stream) noexcept;
 
  private:
@@ -107,7 +114,6 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void by_nccl(const std::function<void()>& call);
   std::optional<Error> failure(const std::string& group) const override;
   bool is_gone() const override;
-  void stop() noexcept override;
   void settle() override;
   void let_go() noexcept override;
   // Surrounds everything that is enqueued on a stream.

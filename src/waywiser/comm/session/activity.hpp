@@ -21,6 +21,10 @@ class Activity {
   virtual void abandon() noexcept = 0;
   // False: it progresses by itself; advance() only polls.
   virtual bool needs_turns() const noexcept { return true; }
+  // Time beyond the timeout, for an operation that ends by itself then, with a better reason.
+  virtual Seconds extra_time() const noexcept { return 0; }
+  // The wait for it has failed: throws a better reason, if it knows one.
+  virtual void explain() {}
 
   bool under_way = false;  // set by the session
   // The caller's memory, if the operation keeps it until it is over.

@@ -145,7 +145,14 @@ void look_around(Session& session, const Call& call) {
 void Session::wait_for(Activity& operation) {
   const Call call = operation.call();
   const InCall in_call(*this, call);
-  wait(call, [&] { return !is_under_way(operation); }, [&] { return operation.progress_text(); });
+  try {
+    wait(
+        call, [&] { return !is_under_way(operation); }, [&] { return operation.progress_text(); },
+        operation.extra_time());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::interrupted) operation.explain();
+    throw;
+  }
 }
 
 void Session::start(std::shared_ptr<Activity> operation) {
