@@ -12,6 +12,11 @@ constexpr std::array<std::string_view, collectives> names{
     "all_reduce", "reduce",  "reduce_scatter", "broadcast", "all_gather",
     "gather",     "scatter", "all_to_all",     "barrier",   "neighbor_exchange"};
 
+constexpr std::array<CallKind, collectives> kinds{
+    CallKind::all_reduce, CallKind::reduce,           CallKind::reduce_scatter, CallKind::broadcast,
+    CallKind::all_gather, CallKind::gather,           CallKind::scatter,        CallKind::all_to_all,
+    CallKind::barrier,    CallKind::neighbor_exchange};
+
 void check_rank(const CollectiveCall& call, int rank, const char* what) {
   if (rank < 0 || rank >= call.ranks)
     throw Error(ErrorKind::invalid_input, std::string(name(call.operation)) + ": " + what + " " + std::to_string(rank) +
@@ -27,6 +32,8 @@ void check_length(const CollectiveCall& call, std::size_t length, const char* wh
 }  // namespace
 
 std::string_view name(Collective operation) noexcept { return names[static_cast<std::size_t>(operation)]; }
+
+CallKind kind_of(Collective operation) noexcept { return kinds[static_cast<std::size_t>(operation)]; }
 
 Collective parse_collective(std::string_view text) {
   std::string known;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "waywiser/comm/session/call.hpp"
+
 namespace waywiser {
 
 enum class Collective : std::uint8_t {
@@ -22,6 +24,8 @@ enum class Collective : std::uint8_t {
 inline constexpr int collectives = 10;
 
 std::string_view name(Collective operation) noexcept;
+// The name under which ranks call it.
+CallKind kind_of(Collective operation) noexcept;
 // Throws invalid_input that lists the valid names.
 Collective parse_collective(std::string_view text);
 
@@ -36,6 +40,7 @@ struct Neighbor {
 // A collective operation at one rank, in elements. All ranks give equal values, except `rank` and the fields marked as
 // own values.
 struct CollectiveCall {
+  Call as;  // what the ranks compare and errors name; an algorithm does not use it
   Collective operation = Collective::barrier;
   int rank = 0, ranks = 1, root = 0;
   // all_reduce, reduce, broadcast: of the whole array. Others: of each rank's block, unless `counts` is given.

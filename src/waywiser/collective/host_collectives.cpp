@@ -75,7 +75,7 @@ const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& 
   return set;
 }
 
-const CollectiveAlgorithm* HostCollectives::planned(const CollectiveCall& complete, Bytes bytes) {
+const CollectiveAlgorithm* HostCollectives::planned(const CollectiveCall& complete) {
   auto& ways = planned_[static_cast<std::size_t>(complete.operation)];
   if (!ways)
     ways.emplace(session_->options().chooser.get(), WaysOf{name(complete.operation), "host", size()},
@@ -85,37 +85,36 @@ const CollectiveAlgorithm* HostCollectives::planned(const CollectiveCall& comple
                  });
   const auto why_not = [&](const CollectiveAlgorithm* each) { return each->why_unavailable(complete); };
   const CollectiveAlgorithm* const* found = ways->find(
-      bytes, [&](const CollectiveAlgorithm* each) { return !why_not(each); },
+      complete.count * bytes_of(complete.as.type), [&](const CollectiveAlgorithm* each) { return !why_not(each); },
       [&](const CollectiveAlgorithm* each) { return why_not(each).value_or(""); });
   return found == nullptr ? nullptr : *found;
 }
 
 // The algorithm that was set, or the plan's, or the default.
-const CollectiveAlgorithm& HostCollectives::algorithm_for(const CollectiveCall& complete, DataType type) {
+const CollectiveAlgorithm& HostCollectives::algorithm_for(const CollectiveCall& complete) {
   if (const CollectiveAlgorithm* set = set_algorithm(complete)) return *set;
   if (complete.counts.empty() && complete.machine_of.empty())
-    if (const CollectiveAlgorithm* found = planned(complete, complete.count * bytes_of(type))) return *found;
-  return default_algorithm(complete, bytes_of(type));
+    if (const CollectiveAlgorithm* found = planned(complete)) return *found;
+  return default_algorithm(complete, bytes_of(complete.as.type));
 }
 
-std::shared_ptr<const Schedule> HostCollectives::schedule_for(const CollectiveCall& wanted, DataType type) {
-  const ScheduleKey key{static_cast<std::uint8_t>(wanted.operation), static_cast<std::uint8_t>(bytes_of(type)),
-                        wanted.root, wanted.count};
+std::shared_ptr<const Schedule> HostCollectives::schedule_for(const CollectiveCall& wanted) {
+  const ScheduleKey key{static_cast<std::uint8_t>(wanted.operation),
+                        static_cast<std::uint8_t>(bytes_of(wanted.as.type)), wanted.root, wanted.count};
   const bool kept = wanted.counts.empty();
   if (kept)
     if (auto known = schedules_.find(key)) return known;
   const CollectiveCall call = complete(wanted);
-  Schedule schedule = algorithm_for(call, type).make(call);
+  Schedule schedule = algorithm_for(call).make(call);
   return kept ? schedules_.keep(key, std::move(schedule)) : std::make_shared<const Schedule>(std::move(schedule));
 }
 
-void HostCollectives::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output) {
-  run(call, schedule_for(wanted, call.type), input, output);
+void HostCollectives::run(const CollectiveCall& wanted, ConstElements input, Elements output) {
+  run(wanted.as, schedule_for(wanted), input, output);
 }
 
-std::shared_ptr<Activity> HostCollectives::start(const Call& call, const CollectiveCall& wanted, ConstElements input,
-                                                 Elements output) {
-  return start(call, schedule_for(wanted, call.type), input, output);
+std::shared_ptr<Activity> HostCollectives::start(const CollectiveCall& wanted, ConstElements input, Elements output) {
+  return start(wanted.as, schedule_for(wanted), input, output);
 }
 
 void HostCollectives::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
@@ -140,16 +139,18 @@ std::shared_ptr<Activity> HostCollectives::start(const Call& call, std::shared_p
   return operation;
 }
 
-void HostCollectives::run_usual(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output) {
+void HostCollectives::run_usual(const CollectiveCall& wanted, ConstElements input, Elements output) {
   const CollectiveCall here = complete(wanted);
-  run(call, std::make_shared<const Schedule>(default_algorithm(here, bytes_of(call.type)).make(here)), input, output);
+  run(here.as, std::make_shared<const Schedule>(default_algorithm(here, bytes_of(here.as.type)).make(here)), input,
+      output);
 }
 
 void HostCollectives::all_gather_for(CallKind kind, ConstElements mine, Elements all) {
   CollectiveCall wanted;
   wanted.operation = Collective::all_gather;
   wanted.count = mine.count();
-  run_usual(next_call(kind, mine), wanted, mine, all);
+  wanted.as = next_call(kind, mine);
+  run_usual(wanted, mine, all);
 }
 
 void HostCollectives::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
@@ -161,7 +162,8 @@ void HostCollectives::broadcast(std::span<std::byte> data, int root) {
   wanted.operation = Collective::broadcast;
   wanted.count = data.size();
   wanted.root = root;
-  run_usual(next_call(CallKind::broadcast, Elements(data), -1, ReduceOp::sum, root), wanted, Elements(data), data);
+  wanted.as = next_call(CallKind::broadcast, Elements(data), -1, ReduceOp::sum, root);
+  run_usual(wanted, Elements(data), data);
 }
 
 }  // namespace waywiser

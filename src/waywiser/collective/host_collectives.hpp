@@ -76,11 +76,11 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
   }
 
   // The schedule for run() and start(). `wanted` lacks rank, ranks and machines, here and below.
-  std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
+  std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted);
   // GPU arrays are staged through host memory. Complete when it returns.
-  void run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
+  void run(const CollectiveCall& wanted, ConstElements input, Elements output);
   // Starts it; the session advances it.
-  std::shared_ptr<Activity> start(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
+  std::shared_ptr<Activity> start(const CollectiveCall& wanted, ConstElements input, Elements output);
 
   // Ignores set_algorithm().
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
@@ -101,12 +101,12 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
   [[noreturn]] void refuse_rank(int rank, const char* what) const;
   CollectiveCall complete(const CollectiveCall& wanted) const;
   const CollectiveAlgorithm* set_algorithm(const CollectiveCall& complete) const;
-  const CollectiveAlgorithm* planned(const CollectiveCall& complete, Bytes bytes);
-  const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type);
+  const CollectiveAlgorithm* planned(const CollectiveCall& complete);
+  const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete);
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
   std::shared_ptr<Activity> start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
                                   Elements output);
-  void run_usual(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
+  void run_usual(const CollectiveCall& wanted, ConstElements input, Elements output);
 
   const std::shared_ptr<Session> session_;
   const std::shared_ptr<const Members> members_;

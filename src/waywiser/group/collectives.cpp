@@ -1,4 +1,5 @@
 // The collectives of a Group: checks the arguments, then runs them on its GPUs or its hosts.
+#include <algorithm>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -32,14 +33,6 @@ void check_count(CallKind kind, const char* which, std::size_t count, std::size_
                      " are needed");
 }
 
-CollectiveCall asked(Collective operation, std::size_t count, int root = 0) {
-  CollectiveCall call;
-  call.operation = operation;
-  call.count = count;
-  call.root = root;
-  return call;
-}
-
 std::vector<std::size_t> checked_counts(CallKind kind, std::span<const std::size_t> counts, int ranks) {
   if (counts.size() != static_cast<std::size_t>(ranks))
     refuse(kind, std::to_string(counts.size()) + " counts for " + std::to_string(ranks) + " ranks");
@@ -56,22 +49,32 @@ bool uses_both(const CollectiveCall& wanted, int rank) {
   return rank == wanted.root || !(to_root || wanted.operation == Collective::scatter);
 }
 
-Bytes own_block(const CollectiveCall& wanted, int rank, DataType type) {
+Bytes own_block(const CollectiveCall& wanted, int rank) {
+  const Bytes size = bytes_of(wanted.as.type);
   const auto before = static_cast<std::size_t>(rank);
-  if (wanted.counts.empty()) return before * wanted.count * bytes_of(type);
-  return std::accumulate(wanted.counts.begin(), wanted.counts.begin() + rank, std::size_t{0}) * bytes_of(type);
+  if (wanted.counts.empty()) return before * wanted.count * size;
+  return std::accumulate(wanted.counts.begin(), wanted.counts.begin() + rank, std::size_t{0}) * size;
 }
 
 }  // namespace
 
+CollectiveCall Group::State::next(Collective operation, ConstElements data, std::size_t count, ReduceOp op, int root) {
+  CollectiveCall call;
+  call.as = hosts->next_call(kind_of(operation), data, -1, op, root);
+  call.operation = operation;
+  call.count = count;
+  call.root = std::max(root, 0);
+  return call;
+}
+
 // What sets GPUs up comes before the call's number: at other ranks another call may do it, a message for example.
 // Whether input and output are one array may differ between ranks, the algorithm must not: all_to_all reads a copy.
-Future Group::State::run(Call call, const CollectiveCall& wanted, ConstElements input, Elements output, Mode mode) {
+Future Group::State::run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode) {
   std::vector<std::byte> copy;
   try {
     if (share_memory(input.region, output.region) && uses_both(wanted, hosts->rank())) {
       const bool copies = mode.stream() == nullptr && !mode.begins() && !input.region.place.is_gpu();
-      check_apart(call.kind, {input.region, output.region, own_block(wanted, hosts->rank(), input.type), copies});
+      check_apart(wanted.as.kind, {input.region, output.region, own_block(wanted, hosts->rank()), copies});
       if (wanted.operation == Collective::all_to_all) {
         copy.assign(input.region.data, input.region.data + input.region.bytes);
         input.region.data = copy.data();
@@ -79,19 +82,19 @@ Future Group::State::run(Call call, const CollectiveCall& wanted, ConstElements 
     }
     if (mode.stream() != nullptr && !mode.stream()->place().is_gpu())
       mode.stream()->synchronize(Deadline::in(session().timeout()));
-    if (const auto gpu = gpus.gpu_for(wanted, input, output, mode.stream())) {
+    if (const auto gpu = GpuCalls::gpu_for(wanted, input, output, mode.stream())) {
       if (!gpus.are_set_up()) {
-        const Call first = std::exchange(call, {});  // an error takes no number back
+        const Call first = std::exchange(wanted.as, {});  // an error takes no number back
         hosts->take_back(first);
         gpus.set_up(*gpu, first, mode.stream());
-        call = hosts->numbered_again(first);
+        wanted.as = hosts->numbered_again(first);
       }
-      if (auto on_gpus = gpus.collective(call, *gpu, wanted, input, output, mode)) return {hosts, std::move(*on_gpus)};
+      if (auto on_gpus = gpus.collective(wanted, *gpu, input, output, mode)) return {hosts, std::move(*on_gpus)};
     }
-    if (mode.begins()) return {hosts, hosts->start(call, wanted, input, output)};
-    hosts->run(call, wanted, input, output);
+    if (mode.begins()) return {hosts, hosts->start(wanted, input, output)};
+    hosts->run(wanted, input, output);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) hosts->take_back(call);
+    if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) hosts->take_back(wanted.as);
     throw;
   }
   return {};
@@ -99,17 +102,15 @@ Future Group::State::run(Call call, const CollectiveCall& wanted, ConstElements 
 
 Future Group::barrier(Mode mode) {
   const std::lock_guard lock(*state_->hosts);
-  const Call call = state_->hosts->next_call(CallKind::barrier, {});
   const Place place = mode.stream() != nullptr ? mode.stream()->place() : host(0);
   const Elements nothing({nullptr, 0, place}, DataType::uint8);
-  return state_->run(call, asked(Collective::barrier, 0), nothing, nothing, mode);
+  return state_->run(state_->next(Collective::barrier, {}, 0), nothing, nothing, mode);
 }
 
 Future Group::broadcast(Elements data, int root, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "broadcast from");
-  const Call call = state_->hosts->next_call(CallKind::broadcast, data, -1, ReduceOp::sum, root);
-  return state_->run(call, asked(Collective::broadcast, data.count(), root), data, data, mode);
+  return state_->run(state_->next(Collective::broadcast, data, data.count(), ReduceOp::sum, root), data, data, mode);
 }
 
 Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
@@ -120,43 +121,39 @@ Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root
     check_count(CallKind::reduce, "the output", output.count(), input.count());
   else
     output = Elements({nullptr, 0, input.region.place}, input.type);
-  const Call call = state_->hosts->next_call(CallKind::reduce, input, -1, op, root);
-  return state_->run(call, asked(Collective::reduce, input.count(), root), input, output, mode);
+  return state_->run(state_->next(Collective::reduce, input, input.count(), op, root), input, output, mode);
 }
 
 Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_reduces(CallKind::all_reduce, input, output, op);
   check_count(CallKind::all_reduce, "the output", output.count(), input.count());
-  const Call call = state_->hosts->next_call(CallKind::all_reduce, input, -1, op);
-  return state_->run(call, asked(Collective::all_reduce, input.count()), input, output, mode);
+  return state_->run(state_->next(Collective::all_reduce, input, input.count(), op), input, output, mode);
 }
 
 Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_reduces(CallKind::reduce_scatter, input, output, op);
   check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  const Call call = state_->hosts->next_call(CallKind::reduce_scatter, input, -1, op);
-  return state_->run(call, asked(Collective::reduce_scatter, output.count()), input, output, mode);
+  return state_->run(state_->next(Collective::reduce_scatter, input, output.count(), op), input, output, mode);
 }
 
 Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_gather, input, output);
   check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  const Call call = state_->hosts->next_call(CallKind::all_gather, input);
-  return state_->run(call, asked(Collective::all_gather, input.count()), input, output, mode);
+  return state_->run(state_->next(Collective::all_gather, input, input.count()), input, output, mode);
 }
 
 Future Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_gather, input, output);
-  CollectiveCall wanted = asked(Collective::all_gather, 0);
-  wanted.counts = checked_counts(CallKind::all_gather, counts, size());
+  std::vector<std::size_t> all = checked_counts(CallKind::all_gather, counts, size());
   check_count(CallKind::all_gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
-  check_count(CallKind::all_gather, "the output", output.count(), total(wanted.counts));
-  const Call call = state_->hosts->next_call(CallKind::all_gather, output);
-  return state_->run(call, wanted, input, output, mode);
+  check_count(CallKind::all_gather, "the output", output.count(), total(all));
+  CollectiveCall call = state_->next(Collective::all_gather, output, 0);
+  call.counts = std::move(all);
+  return state_->run(std::move(call), input, output, mode);
 }
 
 Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
@@ -167,21 +164,22 @@ Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
   if (input.count() % ranks != 0)
     refuse(CallKind::all_to_all,
            std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
-  const Call call = state_->hosts->next_call(CallKind::all_to_all, input);
-  return state_->run(call, asked(Collective::all_to_all, input.count() / ranks), input, output, mode);
+  return state_->run(state_->next(Collective::all_to_all, input, input.count() / ranks), input, output, mode);
 }
 
 Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
                            std::span<const std::size_t> take, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_to_all_v, input, output);
-  CollectiveCall wanted = asked(Collective::all_to_all, 0);
-  wanted.counts = checked_counts(CallKind::all_to_all_v, give, size());
-  wanted.receive_counts = checked_counts(CallKind::all_to_all_v, take, size());
-  check_count(CallKind::all_to_all_v, "the input", input.count(), total(wanted.counts));
-  check_count(CallKind::all_to_all_v, "the output", output.count(), total(wanted.receive_counts));
-  const Call call = state_->hosts->next_call(CallKind::all_to_all_v, input);
-  return state_->run(call, wanted, input, output, mode);
+  std::vector<std::size_t> given = checked_counts(CallKind::all_to_all_v, give, size());
+  std::vector<std::size_t> taken = checked_counts(CallKind::all_to_all_v, take, size());
+  check_count(CallKind::all_to_all_v, "the input", input.count(), total(given));
+  check_count(CallKind::all_to_all_v, "the output", output.count(), total(taken));
+  CollectiveCall call = state_->next(Collective::all_to_all, input, 0);
+  call.as.kind = CallKind::all_to_all_v;
+  call.counts = std::move(given);
+  call.receive_counts = std::move(taken);
+  return state_->run(std::move(call), input, output, mode);
 }
 
 Future Group::gather(ConstElements input, Elements output, int root, Mode mode) {
@@ -190,21 +188,20 @@ Future Group::gather(ConstElements input, Elements output, int root, Mode mode) 
   check_types(CallKind::gather, input, output);
   if (rank() == root)
     check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  const Call call = state_->hosts->next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
-  return state_->run(call, asked(Collective::gather, input.count(), root), input, output, mode);
+  return state_->run(state_->next(Collective::gather, input, input.count(), ReduceOp::sum, root), input, output, mode);
 }
 
 Future Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "gather to");
   check_types(CallKind::gather, input, output);
-  CollectiveCall wanted = asked(Collective::gather, 0, root);
-  wanted.counts = checked_counts(CallKind::gather, counts, size());
+  std::vector<std::size_t> all = checked_counts(CallKind::gather, counts, size());
   check_count(CallKind::gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
-  if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(wanted.counts));
-  Call call = state_->hosts->next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
-  call.count = total(wanted.counts);
-  return state_->run(call, wanted, input, output, mode);
+  if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(all));
+  CollectiveCall call = state_->next(Collective::gather, input, 0, ReduceOp::sum, root);
+  call.as.count = total(all);
+  call.counts = std::move(all);
+  return state_->run(std::move(call), input, output, mode);
 }
 
 Future Group::scatter(ConstElements input, Elements output, int root, Mode mode) {
@@ -213,8 +210,8 @@ Future Group::scatter(ConstElements input, Elements output, int root, Mode mode)
   check_types(CallKind::scatter, input, output);
   if (rank() == root)
     check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  const Call call = state_->hosts->next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
-  return state_->run(call, asked(Collective::scatter, output.count(), root), input, output, mode);
+  return state_->run(state_->next(Collective::scatter, output, output.count(), ReduceOp::sum, root), input, output,
+                     mode);
 }
 
 Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
@@ -222,13 +219,13 @@ Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts
   const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "scatter from");
   check_types(CallKind::scatter, input, output);
-  CollectiveCall wanted = asked(Collective::scatter, 0, root);
-  wanted.counts = checked_counts(CallKind::scatter, counts, size());
+  std::vector<std::size_t> all = checked_counts(CallKind::scatter, counts, size());
   check_count(CallKind::scatter, "the output", output.count(), counts[static_cast<std::size_t>(rank())]);
-  if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(wanted.counts));
-  Call call = state_->hosts->next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
-  call.count = total(wanted.counts);
-  return state_->run(call, wanted, input, output, mode);
+  if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(all));
+  CollectiveCall call = state_->next(Collective::scatter, output, 0, ReduceOp::sum, root);
+  call.as.count = total(all);
+  call.counts = std::move(all);
+  return state_->run(std::move(call), input, output, mode);
 }
 
 }  // namespace waywiser

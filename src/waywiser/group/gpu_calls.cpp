@@ -98,7 +98,7 @@ void GpuCalls::set_up(Place gpu, const Call& call, const Stream* stream) {
   }
 }
 
-std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const Call& call, Place gpu, const CollectiveCall& wanted,
+std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const CollectiveCall& wanted, Place gpu,
                                                               ConstElements input, Elements output, Mode mode) {
   Stream* const stream = mode.stream();
   if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
@@ -109,32 +109,30 @@ std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const Call& call, 
   complete.rank = hosts_.rank();
   complete.ranks = hosts_.size();
   std::optional<GpuAlgorithm> way;
-  if (is_for_kernels(wanted, input, output))
-    way = gpus.algorithm_for(hosts_, hosts_.members(), call, complete, capturing);
+  if (is_for_kernels(wanted, input, output)) way = gpus.algorithm_for(hosts_, hosts_.members(), complete, capturing);
   const bool whole = gpus.domain().is_whole();
   if (!way && !is_on_gpu(stream) && !(go_as_messages(wanted) && (whole || hosts_.size() == 1))) return {};
-  const InCall in_call(session_, call);
+  const InCall in_call(session_, wanted.as);
   if (way) {
-    if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), call);
-    gpus.enqueue(call, *way, complete, input.region, output.region, line);
+    if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), wanted.as);
+    gpus.enqueue(*way, complete, input.region, output.region, line);
   } else if (go_as_messages(wanted) ||
              (wanted.operation == Collective::all_to_all && input.region.place.is_gpu() && !whole)) {
-    by_messages(call, wanted, input, output, line);
+    by_messages(wanted, input, output, line);
   } else {
-    by_hosts(call, wanted, input, output, line);
+    by_hosts(wanted, input, output, line);
   }
-  if (mode.begins()) return gpus.begun(on_gpus_, call);
-  if (stream == nullptr) finish(gpus, line, call);
+  if (mode.begins()) return gpus.begun(on_gpus_, wanted.as);
+  if (stream == nullptr) finish(gpus, line, wanted.as);
   return nullptr;
 }
 
 // The hosts carry out the whole call, with the schedule that they would use without a stream.
-void GpuCalls::by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                        Stream& stream) {
+void GpuCalls::by_hosts(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream) {
   const bool same = input.region.data == output.region.data && input.region.bytes == output.region.bytes;
   const bool broadcasts = wanted.operation == Collective::broadcast, root = hosts_.rank() == wanted.root;
   gpus_on(stream).enqueue_by_hosts(
-      call, hosts_.schedule_for(wanted, call.type),
+      wanted.as, hosts_.schedule_for(wanted),
       {{writable(input.region)}, {output.region}, same, !broadcasts || root, !broadcasts || !root}, stream);
 }
 

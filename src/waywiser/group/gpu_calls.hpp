@@ -39,8 +39,8 @@ class GpuCalls {
   void set_up(Place gpu, const Call& call, const Stream* stream);
   // `wanted` lacks rank and ranks. Returns what has only begun; nullptr: complete or, with a GPU stream, enqueued.
   // Empty: nothing has happened; the hosts must do it.
-  std::optional<std::shared_ptr<Activity>> collective(const Call& call, Place gpu, const CollectiveCall& wanted,
-                                                      ConstElements input, Elements output, Mode mode);
+  std::optional<std::shared_ptr<Activity>> collective(const CollectiveCall& wanted, Place gpu, ConstElements input,
+                                                      Elements output, Mode mode);
 
   void send(ConstElements data, int to, Stream& stream);
   void recv(Elements data, int from, Stream& stream);
@@ -67,9 +67,8 @@ class GpuCalls {
   GpuCollectives& gpus_of(Place gpu, bool capturing);
   // Throws the error of a failed operation on this rank's GPU.
   GpuCollectives& gpus_on(Stream& stream);
-  void by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
-  void by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                   Stream& stream);
+  void by_hosts(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
+  void by_messages(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
   void exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                        Stream& stream);
   void message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);

@@ -60,8 +60,8 @@ void copy_on(Stream& stream, ConstElements data, Elements into) {
 }  // namespace
 
 // Sends each rank's block directly to its destination.
-void GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
-                           Stream& stream) {
+void GpuCalls::by_messages(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream) {
+  const Call& call = wanted.as;
   const auto ranks = static_cast<std::size_t>(hosts_.size());
   const Counts counts = wanted.counts.empty() ? Counts(ranks, wanted.count) : wanted.counts;
   const bool root = hosts_.rank() == wanted.root;

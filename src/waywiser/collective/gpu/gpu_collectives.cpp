@@ -40,12 +40,13 @@ GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, std::sh
 }
 
 void GpuCollectives::enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way,
-                             const CollectiveCall& call, DataType type, const on_stream::Description& as) {
+                             const CollectiveCall& call) {
+  const DataType type = call.as.type;
   const fused::Method method = way.method;
   const FusedCollective* fused = domain_.is_whole() ? domain_.fused() : nullptr;
   if (fused == nullptr || call.count * bytes_of(type) <= most_in_slice || fused->pieces(call, type, method) == 1)
     return;
-  enlarge_until(exchange, members, as,
+  enlarge_until(exchange, members, on_stream::describe(call, type, call.as.op),
                 [&](const FusedOptions& options) { return FusedCollective::pieces(call, type, method, options) == 1; });
 }
 
@@ -145,22 +146,22 @@ void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) no
   }));
 }
 
-void GpuCollectives::enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
-                             Region output, Stream& stream) {
+void GpuCollectives::enqueue(const GpuAlgorithm& way, const CollectiveCall& call, ConstRegion input, Region output,
+                             Stream& stream) {
   begin(stream);
   if (way.engine == Engine::hierarchy) {
-    enqueue_hierarchy(call, wanted, input, output, stream);
+    enqueue_hierarchy(call, input, output, stream);
     return end(stream);
   }
   const Session::ThreadRuns thread_runs(session_);
-  if (wanted.operation == Collective::barrier) {
-    enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, stream);
-  } else if (wanted.ranks == 1) {
+  if (call.operation == Collective::barrier) {
+    enqueue_nod(on_stream::describe(call, call.as.type, call.as.op), call.ranks, stream);
+  } else if (call.ranks == 1) {
     if (output.data != input.data) stream.copy(output, input);
   } else if (way.engine == Engine::nccl) {
-    enqueue_nccl(call, wanted, input, output, stream);
+    enqueue_nccl(call, input, output, stream);
   } else {
-    enqueue_kernels(way, wanted, call.type, call.op, input, output, stream);
+    enqueue_kernels(way, call, call.as.type, call.as.op, input, output, stream);
   }
   end(stream);
 }

@@ -50,10 +50,9 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
 
   // The algorithm for a call, the same at all ranks; empty: the hosts. The first call that would use NCCL sets it up,
   // collectively; in a stream that is being captured it throws unavailable.
-  std::optional<GpuAlgorithm> algorithm_for(RankExchange& exchange, const Members& members, const Call& call,
-                                            const CollectiveCall& wanted, bool capturing);
-  void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
-               Region output, Stream& stream);
+  std::optional<GpuAlgorithm> algorithm_for(RankExchange& exchange, const Members& members, const CollectiveCall& call,
+                                            bool capturing);
+  void enqueue(const GpuAlgorithm& way, const CollectiveCall& call, ConstRegion input, Region output, Stream& stream);
   // Enqueues a collective of the hosts, or other parts, for whose results the stream waits. `meanwhile`, if set,
   // enqueues work for kernels at the same time. In a stream that is being captured it throws unavailable with `why`,
   // the reason why no kernel serves the call.
@@ -99,16 +98,15 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
 
  private:
   // Collective: takes more memory for operations of more than 1 MiB a block if that saves kernels.
-  void enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way, const CollectiveCall& call,
-               DataType type, const on_stream::Description& as);
+  void enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way, const CollectiveCall& call);
   void enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
                      const std::function<bool(const FusedOptions&)>& is_enough);
   using Engine = GpuAlgorithm::Engine;
   // The choice among the algorithms that serve the call: the one set, the plan's, or the default.
-  GpuAlgorithm choose(const CollectiveCall& call, DataType type) const;
-  bool can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
-  std::string why_cannot(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
-  GpuAlgorithm default_way(const CollectiveCall& call, DataType type) const;
+  GpuAlgorithm choose(const CollectiveCall& call) const;
+  bool can(const GpuAlgorithm& way, const CollectiveCall& call) const;
+  std::string why_cannot(const GpuAlgorithm& way, const CollectiveCall& call) const;
+  GpuAlgorithm default_way(const CollectiveCall& call) const;
   std::string set_up_nccl(RankExchange& exchange, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);
   void by_nccl(const std::function<void()>& call);
@@ -120,8 +118,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void begin(Stream& stream);
   void end(Stream& stream);
   void note_end(Stream& stream);
-  void enqueue_hierarchy(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
-                         Stream& stream);
+  void enqueue_hierarchy(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream);
   static void refuse_capture(const Call& call, const std::string& why, const Stream& stream);
   Region scratch(Bytes bytes);
   void set_up_gate();
@@ -129,7 +126,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                        ConstRegion input, Region output, Stream& stream, const on_stream::Description* as = nullptr);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
-  void enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
+  void enqueue_nccl(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream);
   void came(unsigned slot, const ExposedMemory::Window& window) override;
   void went(unsigned slot, const ExposedMemory::Window& window) noexcept override;
 

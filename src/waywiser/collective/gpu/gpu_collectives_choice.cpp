@@ -9,10 +9,10 @@
 
 namespace waywiser {
 
-bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const {
+bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call) const {
   const bool barrier = call.operation == Collective::barrier;
   if (way.engine == Engine::nccl)
-    return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, type);
+    return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, call.as.type);
   if (way.engine == Engine::host) return true;
   if (way.engine == Engine::hierarchy) return Hierarchy::serves(domain_, call);
   if (!fused::has_method(call.operation, way.method)) return false;
@@ -22,33 +22,35 @@ bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, Da
 
 // Without a measurement kernels are used up to this size. Between machines NCCL, if available; else kernels within
 // machines.
-GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
+GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call) const {
   const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
                                                                                 : defaults::blocks_before_nccl;
   const GpuAlgorithm kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
-  const bool large = call.count * bytes_of(type) > most;
+  const bool large = call.count * bytes_of(call.as.type) > most;
   const GpuAlgorithm hierarchy{Engine::hierarchy, {}, 0, 0};
   for (const GpuAlgorithm& way : {large ? nccl : kernels, large ? kernels : nccl, hierarchy})
-    if (can(way, call, type)) {
+    if (can(way, call)) {
       if (way.engine != Engine::kernels || !domain_.is_whole() || call.operation == Collective::barrier) return way;
-      return {Engine::kernels, domain_.fused()->default_method(call, type), 0, 0};
+      return {Engine::kernels, domain_.fused()->default_method(call, call.as.type), 0, 0};
     }
   return {};
 }
 
-GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
+GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call) const {
   if (way_) return *way_;
   if (call.operation != Collective::barrier && call.ranks > 1)
     if (const GpuAlgorithm* planned = planned_.find(
-            call.operation, call.count * bytes_of(type), [&](const GpuAlgorithm& way) { return can(way, call, type); },
-            [&](const GpuAlgorithm& way) { return why_cannot(way, call, type); }))
+            call.operation, call.count * bytes_of(call.as.type),
+            [&](const GpuAlgorithm& way) { return can(way, call); },
+            [&](const GpuAlgorithm& way) { return why_cannot(way, call); }))
       return *planned;
-  return default_way(call, type);
+  return default_way(call);
 }
 
-std::string GpuCollectives::why_cannot(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const {
+std::string GpuCollectives::why_cannot(const GpuAlgorithm& way, const CollectiveCall& call) const {
   if (way.engine == Engine::nccl)
-    return why_no_nccl_.empty() ? NcclCommunicator::why_not(call, type).value_or("it has no such call") : why_no_nccl_;
+    return why_no_nccl_.empty() ? NcclCommunicator::why_not(call, call.as.type).value_or("it has no such call")
+                                : why_no_nccl_;
   if (way.engine == Engine::hierarchy) return "it is for ranks on several machines, with kernels on each";
   if (!why_no_kernels().empty()) return why_no_kernels();
   if (fused::is_ll128(way.method) && !domain_.why_no_ll128().empty()) return domain_.why_no_ll128();
@@ -56,22 +58,20 @@ std::string GpuCollectives::why_cannot(const GpuAlgorithm& way, const Collective
 }
 
 std::optional<GpuAlgorithm> GpuCollectives::algorithm_for(RankExchange& exchange, const Members& members,
-                                                          const Call& call, const CollectiveCall& wanted,
-                                                          bool capturing) {
-  GpuAlgorithm way = choose(wanted, call.type);
+                                                          const CollectiveCall& call, bool capturing) {
+  GpuAlgorithm way = choose(call);
   if (way.engine == Engine::nccl) {
-    if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
-      throw Error(ErrorKind::unavailable, "the first " + std::string(name(wanted.operation)) +
+    if (capturing && (!nccl_ || !nccl_->warm(call.operation)))
+      throw Error(ErrorKind::unavailable, "the first " + std::string(name(call.operation)) +
                                               " by NCCL cannot be captured: call it once before");
     if (!std::exchange(nccl_tried_, true)) {
-      why_no_nccl_ = set_up_nccl(exchange, members, call);
-      way = choose(wanted, call.type);
+      why_no_nccl_ = set_up_nccl(exchange, members, call.as);
+      way = choose(call);
     }
   }
-  if (!can(way, wanted, call.type))
-    throw Error(ErrorKind::unavailable, text(call) + " by " + text(way) + ": " + why_cannot(way, wanted, call.type));
-  if (way.engine == Engine::kernels && !capturing)
-    enlarge(exchange, members, way, wanted, call.type, on_stream::describe(wanted, call.type, call.op));
+  if (!can(way, call))
+    throw Error(ErrorKind::unavailable, text(call.as) + " by " + text(way) + ": " + why_cannot(way, call));
+  if (way.engine == Engine::kernels && !capturing) enlarge(exchange, members, way, call);
   return way.engine == Engine::host ? std::nullopt : std::optional(way);
 }
 

@@ -24,25 +24,25 @@ void GpuCollectives::refuse_capture(const Call& call, const std::string& why, co
 }
 
 // The hosts add up; for an average they also divide by the number of all ranks.
-void GpuCollectives::enqueue_hierarchy(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
-                                       Stream& stream) {
-  refuse_capture(call, why_no_kernels(), stream);
-  const on_stream::Description as = on_stream::describe(wanted, call.type, call.op);
-  const ReduceOp op = call.op == ReduceOp::avg ? ReduceOp::sum : call.op;
+void GpuCollectives::enqueue_hierarchy(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream) {
+  refuse_capture(call.as, why_no_kernels(), stream);
+  const DataType type = call.as.type;
+  const on_stream::Description as = on_stream::describe(call, type, call.as.op);
+  const ReduceOp op = call.as.op == ReduceOp::avg ? ReduceOp::sum : call.as.op;
   const auto by_kernels = [&](const CollectiveCall& part, ConstRegion in, Region out) {
     const Session::ThreadRuns thread_runs(session_);
     if (part.operation == Collective::barrier) return enqueue_nod(as, part.ranks, stream);
     if (part.count == 0) return;
-    const GpuAlgorithm way{Engine::kernels, domain_.fused()->default_method(part, call.type), 0, 0};
-    enqueue_kernels(way, part, call.type, op, in, out, stream, &as);
+    const GpuAlgorithm way{Engine::kernels, domain_.fused()->default_method(part, type), 0, 0};
+    enqueue_kernels(way, part, type, op, in, out, stream, &as);
   };
   const auto by_hosts = [&](const std::vector<int>& ranks, const CollectiveCall& part, ProxiedArrays arrays) {
-    const Schedule schedule = default_algorithm(part, bytes_of(call.type)).make(part);
-    enqueue_by_hosts(call, std::make_shared<const Schedule>(among(schedule, ranks, wanted.rank, wanted.ranks)),
+    const Schedule schedule = default_algorithm(part, bytes_of(type)).make(part);
+    enqueue_by_hosts(call.as, std::make_shared<const Schedule>(among(schedule, ranks, call.rank, call.ranks)),
                      std::move(arrays), stream);
   };
-  Hierarchy(domain_, call.type, {by_kernels, by_hosts, [this](Bytes bytes) { return scratch(bytes); }})
-      .enqueue(wanted, input, output);
+  Hierarchy(domain_, type, {by_kernels, by_hosts, [this](Bytes bytes) { return scratch(bytes); }})
+      .enqueue(call, input, output);
 }
 
 // Calls run one after another on the GPU.

@@ -59,16 +59,15 @@ NcclCommunicator::Waiter GpuCollectives::waiter(const Call& call) {
 }
 
 // The ranks compare their calls while NCCL runs; both end before any later work begins.
-void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
-                                  Stream& stream) {
-  const bool compare = domain_.is_whole() && wanted.ranks > 1;
+void GpuCollectives::enqueue_nccl(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream) {
+  const bool compare = domain_.is_whole() && call.ranks > 1;
   if (compare) {
     stream.record(*nod_begins_);
     nod_stream_->wait(*nod_begins_);
-    enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, *nod_stream_);
+    enqueue_nod(on_stream::describe(call, call.as.type, call.as.op), call.ranks, *nod_stream_);
     nod_stream_->record(*nod_ends_);
   }
-  by_nccl([&] { nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call)); });
+  by_nccl([&] { nccl_->enqueue(call, call.as.type, call.as.op, input, output, stream, waiter(call.as)); });
   if (compare) stream.wait(*nod_ends_);
 }
 
