@@ -20,5 +20,9 @@ class Noted:
         self.file.write_text("\n".join([*kept, new]) + "\n")
 
     def _commit(self):
-        words = ["git", "describe", "--always", "--dirty"]
-        return subprocess.run(words, cwd=self.file.parent, capture_output=True, text=True).stdout.strip() or "unknown"
+        """Of all files but this one, which changes with each row."""
+        folder = self.file.resolve().parent
+        told = subprocess.run(["git", "describe", "--always"], cwd=folder, capture_output=True, text=True)
+        others = ["git", "diff", "--quiet", "HEAD", "--", ":/", f":(exclude){self.file.name}"]
+        changed = subprocess.run(others, cwd=folder, capture_output=True).returncode != 0
+        return (told.stdout.strip() or "unknown") + ("-dirty" if changed else "")
