@@ -1,15 +1,16 @@
 #include "waywiser/measure/point_store.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace waywiser {
 
 const Point* PointStore::find(const Path& path, Operation operation, Bytes bytes) const {
-  if (rejection(path, operation, bytes) != nullptr) return nullptr;
-  const auto series = points_.find({text_of(path), operation});
+  const Key key{text_of(path), operation};
+  const auto series = points_.find(key);
   if (series == points_.end()) return nullptr;
   const auto point = series->second.find(bytes);
-  return point == series->second.end() ? nullptr : &point->second;
+  return point == series->second.end() || bytes >= failed_from(key) ? nullptr : &point->second;
 }
 
 void PointStore::add(const Path& path, Operation operation, const Point& point) {
@@ -32,6 +33,12 @@ const Rejected* PointStore::rejection(const Path& path, Operation operation, Byt
   return entry != rejected_.end() && entry->second.bytes <= bytes ? &entry->second : nullptr;
 }
 
+// The smallest size at which it failed; above all sizes if it did not.
+Bytes PointStore::failed_from(const Key& key) const {
+  const auto entry = rejected_.find(key);
+  return entry == rejected_.end() ? std::numeric_limits<Bytes>::max() : entry->second.bytes;
+}
+
 std::vector<Rejected> PointStore::rejected() const {
   std::vector<Rejected> all;
   for (const auto& [key, entry] : rejected_) all.push_back(entry);
@@ -39,11 +46,12 @@ std::vector<Rejected> PointStore::rejected() const {
 }
 
 std::vector<Point> PointStore::points(const Path& path, Operation operation) const {
+  const Key key{text_of(path), operation};
   std::vector<Point> found;
-  const auto series = points_.find({text_of(path), operation});
+  const auto series = points_.find(key);
   if (series == points_.end()) return found;
-  for (const auto& [bytes, point] : series->second)
-    if (rejection(path, operation, bytes) == nullptr) found.push_back(point);
+  const auto end = series->second.lower_bound(failed_from(key));
+  for (auto point = series->second.begin(); point != end; ++point) found.push_back(point->second);
   return found;
 }
 

@@ -30,6 +30,7 @@ class PointStore {
  private:
   using Key = std::tuple<std::string, Operation>;
   static std::string text_of(const Path& path) { return pair_text(path) + " " + label(path); }
+  Bytes failed_from(const Key& key) const;
 
   std::map<Key, std::map<Bytes, Point>> points_;
   std::map<Key, Rejected> rejected_;  // the smallest size for each

@@ -195,6 +195,12 @@ int NodeModel::cores() const {
 }
 
 std::vector<std::string> NodeModel::nics(const std::string& device, bool rdma) const {
+  const auto key = std::pair(device, rdma);
+  const auto known = nics_.find(key);
+  return known != nics_.end() ? known->second : nics_.emplace(key, sorted_nics(device, rdma)).first->second;
+}
+
+std::vector<std::string> NodeModel::sorted_nics(const std::string& device, bool rdma) const {
   std::vector<std::tuple<int, double, std::string>> found;
   BytesPerSecond best = 0;
   for (const std::string& nic : topology_.ids("nic")) best = std::max(best, port_rate(nic));

@@ -67,6 +67,7 @@ class NodeModel {
   void add_link(const Link& link);
   TimedRoute find(const std::string& from, const std::string& to, Links links) const;
   std::string peer_limit(const std::vector<Hop>& hops) const;
+  std::vector<std::string> sorted_nics(const std::string& device, bool rdma) const;
   bool use(TimedRoute& road, const std::string& name) const;
   void use_link(TimedRoute& road, const Link& link, const std::string& name) const;
   void use_gpu(TimedRoute& road, const std::string& gpu) const;
@@ -80,6 +81,7 @@ class NodeModel {
   std::vector<std::string> names_;
   std::map<std::string, LinkId> ids_;
   mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> roads_;
+  mutable std::map<std::pair<std::string, bool>, std::vector<std::string>> nics_;
   mutable Assumptions assumed_;
 };
 

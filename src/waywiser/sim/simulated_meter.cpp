@@ -178,7 +178,12 @@ Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, con
   SimulatedMeter meter(node, std::move(classes), cluster);
   const std::string print = fingerprint(node.topology());
   const bool same = previous != nullptr && previous->fingerprint == print && previous->simulated;
-  Profile profile = run_campaign(subjects, meter, options, same ? previous : nullptr, progress);
+  // Without the profile so far: what took seconds is simulated again, and writing it would take as long.
+  const auto report = [&](const Progress& told) {
+    return progress({told.done, told.total, told.seconds_left, told.label, std::nullopt});
+  };
+  Profile profile = run_campaign(subjects, meter, options, same ? previous : nullptr,
+                                 progress ? ProgressCallback(report) : ProgressCallback());
   profile.fingerprint = print;
   profile.machine = node.topology().name;
   profile.backend = "simulator";
