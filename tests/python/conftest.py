@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 
 import pytest
 from verb_runs import Run
@@ -18,6 +19,19 @@ for number, usual in {
         signal.signal(number, usual)
 # With it, print() writes each word apart, and the lines of ranks that share a pipe are torn.
 os.environ.pop("PYTHONUNBUFFERED", None)
+
+# Files of slow tests that take a minute or more. Workers take a whole file at a time: one that begins last ends alone.
+LONG_FILES = (
+    "node_settings_test", "one_story_test", "every_machine_test", "consumers_test", "nvshmem_test", "tune_network_test",
+    "slurm_ranks_test", "apps_test", "remote_copy_test",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, then those with most tests."""
+    tests = Counter(item.path for item in items)
+    place = {name: number for number, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: (place.get(item.path.stem, len(place)), -tests[item.path], item.path))
 
 
 @pytest.fixture

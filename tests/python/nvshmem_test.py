@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +46,7 @@ TYPES = [
     "size",
     "ptrdiff",
 ]
+FLAGS = shlex.split(os.environ.get("CUDAFLAGS", ""))  # as the build has them
 PLACES = ("host", "kernel", "warp", "block", "stream")
 DECLARED = re.compile(
     r"static inline\s*((?:__attribute__\(\(\w+\)\)\s*)*)[\w:* ]+?\b(nvshmemx?_\w+)\s*\(", re.ASCII
@@ -65,7 +68,7 @@ def said(*command: str | Path) -> tuple[int, str]:
 def compiled(source: str, folder: Path, *options: str) -> tuple[int, str]:
     file = folder / "program.cu"
     file.write_text(source)
-    return said(nvcc(), "-std=c++20", "-arch=sm_90", f"-I{ROOT / 'src'}", *options, "-o", folder / "out", file)
+    return said(nvcc(), "-std=c++20", "-arch=sm_90", *FLAGS, f"-I{ROOT / 'src'}", *options, "-o", folder / "out", file)
 
 
 def of_family(name: str) -> str:
