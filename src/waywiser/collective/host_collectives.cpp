@@ -55,10 +55,20 @@ void HostCollectives::set_algorithm(std::optional<Way> way) {
   schedules_ = {};
 }
 
+CollectiveCall HostCollectives::next_collective(Collective operation, ConstElements data, std::size_t count,
+                                                ReduceOp op, int root) {
+  CollectiveCall call;
+  call.as = next_call(kind_of(operation), data, -1, op, root);
+  call.operation = operation;
+  call.rank = rank();
+  call.ranks = size();
+  call.root = std::max(root, 0);
+  call.count = count;
+  return call;
+}
+
 CollectiveCall HostCollectives::complete(const CollectiveCall& wanted) const {
   CollectiveCall complete = wanted;
-  complete.rank = rank();
-  complete.ranks = size();
   complete.machine_of = machines_of(*session_, *members_);
   return complete;
 }
@@ -146,10 +156,8 @@ void HostCollectives::run_usual(const CollectiveCall& wanted, ConstElements inpu
 }
 
 void HostCollectives::all_gather_for(CallKind kind, ConstElements mine, Elements all) {
-  CollectiveCall wanted;
-  wanted.operation = Collective::all_gather;
-  wanted.count = mine.count();
-  wanted.as = next_call(kind, mine);
+  CollectiveCall wanted = next_collective(Collective::all_gather, mine, mine.count());
+  wanted.as.kind = kind;
   run_usual(wanted, mine, all);
 }
 
@@ -158,12 +166,8 @@ void HostCollectives::all_gather(std::span<const std::byte> mine, std::span<std:
 }
 
 void HostCollectives::broadcast(std::span<std::byte> data, int root) {
-  CollectiveCall wanted;
-  wanted.operation = Collective::broadcast;
-  wanted.count = data.size();
-  wanted.root = root;
-  wanted.as = next_call(CallKind::broadcast, Elements(data), -1, ReduceOp::sum, root);
-  run_usual(wanted, Elements(data), data);
+  run_usual(next_collective(Collective::broadcast, Elements(data), data.size(), ReduceOp::sum, root), Elements(data),
+            data);
 }
 
 }  // namespace waywiser

@@ -63,6 +63,10 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
     return {kind, data.type, op, members_->key(), root, peer, number, data.count(), peer_in_job};
   }
 
+  // A collective with the next number. `count`: as CollectiveCall counts; `data`: what the ranks compare.
+  CollectiveCall next_collective(Collective operation, ConstElements data, std::size_t count,
+                                 ReduceOp op = ReduceOp::sum, int root = -1);
+
   // A collective rejected because of its arguments uses no number, so that this rank's numbers stay equal to those of
   // the others.
   void take_back(const Call& call) noexcept {
@@ -75,7 +79,7 @@ class HostCollectives final : public RankExchange, public std::enable_shared_fro
     return call;
   }
 
-  // The schedule for run() and start(). `wanted` lacks rank, ranks and machines, here and below.
+  // The schedule for run() and start(). `wanted` lacks the machines, here and below.
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted);
   // GPU arrays are staged through host memory. Complete when it returns.
   void run(const CollectiveCall& wanted, ConstElements input, Elements output);

@@ -1,5 +1,4 @@
 // The collectives of a Group: checks the arguments, then runs them on its GPUs or its hosts.
-#include <algorithm>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -44,37 +43,27 @@ std::size_t total(const std::vector<std::size_t>& counts) {
 }
 
 // The other array of a rank that is not the root is not used.
-bool uses_both(const CollectiveCall& wanted, int rank) {
+bool uses_both(const CollectiveCall& wanted) {
   const bool to_root = wanted.operation == Collective::gather || wanted.operation == Collective::reduce;
-  return rank == wanted.root || !(to_root || wanted.operation == Collective::scatter);
+  return wanted.rank == wanted.root || !(to_root || wanted.operation == Collective::scatter);
 }
 
-Bytes own_block(const CollectiveCall& wanted, int rank) {
+Bytes own_block(const CollectiveCall& wanted) {
   const Bytes size = bytes_of(wanted.as.type);
-  const auto before = static_cast<std::size_t>(rank);
-  if (wanted.counts.empty()) return before * wanted.count * size;
-  return std::accumulate(wanted.counts.begin(), wanted.counts.begin() + rank, std::size_t{0}) * size;
+  if (wanted.counts.empty()) return static_cast<std::size_t>(wanted.rank) * wanted.count * size;
+  return std::accumulate(wanted.counts.begin(), wanted.counts.begin() + wanted.rank, std::size_t{0}) * size;
 }
 
 }  // namespace
-
-CollectiveCall Group::State::next(Collective operation, ConstElements data, std::size_t count, ReduceOp op, int root) {
-  CollectiveCall call;
-  call.as = hosts->next_call(kind_of(operation), data, -1, op, root);
-  call.operation = operation;
-  call.count = count;
-  call.root = std::max(root, 0);
-  return call;
-}
 
 // What sets GPUs up comes before the call's number: at other ranks another call may do it, a message for example.
 // Whether input and output are one array may differ between ranks, the algorithm must not: all_to_all reads a copy.
 Future Group::State::run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode) {
   std::vector<std::byte> copy;
   try {
-    if (share_memory(input.region, output.region) && uses_both(wanted, hosts->rank())) {
+    if (share_memory(input.region, output.region) && uses_both(wanted)) {
       const bool copies = mode.stream() == nullptr && !mode.begins() && !input.region.place.is_gpu();
-      check_apart(wanted.as.kind, {input.region, output.region, own_block(wanted, hosts->rank()), copies});
+      check_apart(wanted.as.kind, {input.region, output.region, own_block(wanted), copies});
       if (wanted.operation == Collective::all_to_all) {
         copy.assign(input.region.data, input.region.data + input.region.bytes);
         input.region.data = copy.data();
@@ -104,13 +93,14 @@ Future Group::barrier(Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   const Place place = mode.stream() != nullptr ? mode.stream()->place() : host(0);
   const Elements nothing({nullptr, 0, place}, DataType::uint8);
-  return state_->run(state_->next(Collective::barrier, {}, 0), nothing, nothing, mode);
+  return state_->run(state_->hosts->next_collective(Collective::barrier, {}, 0), nothing, nothing, mode);
 }
 
 Future Group::broadcast(Elements data, int root, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   state_->hosts->check_rank(root, "broadcast from");
-  return state_->run(state_->next(Collective::broadcast, data, data.count(), ReduceOp::sum, root), data, data, mode);
+  return state_->run(state_->hosts->next_collective(Collective::broadcast, data, data.count(), ReduceOp::sum, root),
+                     data, data, mode);
 }
 
 Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
@@ -121,28 +111,31 @@ Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root
     check_count(CallKind::reduce, "the output", output.count(), input.count());
   else
     output = Elements({nullptr, 0, input.region.place}, input.type);
-  return state_->run(state_->next(Collective::reduce, input, input.count(), op, root), input, output, mode);
+  return state_->run(state_->hosts->next_collective(Collective::reduce, input, input.count(), op, root), input, output,
+                     mode);
 }
 
 Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_reduces(CallKind::all_reduce, input, output, op);
   check_count(CallKind::all_reduce, "the output", output.count(), input.count());
-  return state_->run(state_->next(Collective::all_reduce, input, input.count(), op), input, output, mode);
+  return state_->run(state_->hosts->next_collective(Collective::all_reduce, input, input.count(), op), input, output,
+                     mode);
 }
 
 Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_reduces(CallKind::reduce_scatter, input, output, op);
   check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->next(Collective::reduce_scatter, input, output.count(), op), input, output, mode);
+  return state_->run(state_->hosts->next_collective(Collective::reduce_scatter, input, output.count(), op), input,
+                     output, mode);
 }
 
 Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
   const std::lock_guard lock(*state_->hosts);
   check_types(CallKind::all_gather, input, output);
   check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->next(Collective::all_gather, input, input.count()), input, output, mode);
+  return state_->run(state_->hosts->next_collective(Collective::all_gather, input, input.count()), input, output, mode);
 }
 
 Future Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Mode mode) {
@@ -151,7 +144,7 @@ Future Group::all_gather_v(ConstElements input, Elements output, std::span<const
   std::vector<std::size_t> all = checked_counts(CallKind::all_gather, counts, size());
   check_count(CallKind::all_gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
   check_count(CallKind::all_gather, "the output", output.count(), total(all));
-  CollectiveCall call = state_->next(Collective::all_gather, output, 0);
+  CollectiveCall call = state_->hosts->next_collective(Collective::all_gather, output, 0);
   call.counts = std::move(all);
   return state_->run(std::move(call), input, output, mode);
 }
@@ -164,7 +157,8 @@ Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
   if (input.count() % ranks != 0)
     refuse(CallKind::all_to_all,
            std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
-  return state_->run(state_->next(Collective::all_to_all, input, input.count() / ranks), input, output, mode);
+  return state_->run(state_->hosts->next_collective(Collective::all_to_all, input, input.count() / ranks), input,
+                     output, mode);
 }
 
 Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
@@ -175,7 +169,7 @@ Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> giv
   std::vector<std::size_t> taken = checked_counts(CallKind::all_to_all_v, take, size());
   check_count(CallKind::all_to_all_v, "the input", input.count(), total(given));
   check_count(CallKind::all_to_all_v, "the output", output.count(), total(taken));
-  CollectiveCall call = state_->next(Collective::all_to_all, input, 0);
+  CollectiveCall call = state_->hosts->next_collective(Collective::all_to_all, input, 0);
   call.as.kind = CallKind::all_to_all_v;
   call.counts = std::move(given);
   call.receive_counts = std::move(taken);
@@ -188,7 +182,8 @@ Future Group::gather(ConstElements input, Elements output, int root, Mode mode) 
   check_types(CallKind::gather, input, output);
   if (rank() == root)
     check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->next(Collective::gather, input, input.count(), ReduceOp::sum, root), input, output, mode);
+  return state_->run(state_->hosts->next_collective(Collective::gather, input, input.count(), ReduceOp::sum, root),
+                     input, output, mode);
 }
 
 Future Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Mode mode) {
@@ -198,7 +193,7 @@ Future Group::gather_v(ConstElements input, Elements output, std::span<const std
   std::vector<std::size_t> all = checked_counts(CallKind::gather, counts, size());
   check_count(CallKind::gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
   if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(all));
-  CollectiveCall call = state_->next(Collective::gather, input, 0, ReduceOp::sum, root);
+  CollectiveCall call = state_->hosts->next_collective(Collective::gather, input, 0, ReduceOp::sum, root);
   call.as.count = total(all);
   call.counts = std::move(all);
   return state_->run(std::move(call), input, output, mode);
@@ -210,8 +205,8 @@ Future Group::scatter(ConstElements input, Elements output, int root, Mode mode)
   check_types(CallKind::scatter, input, output);
   if (rank() == root)
     check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->next(Collective::scatter, output, output.count(), ReduceOp::sum, root), input, output,
-                     mode);
+  return state_->run(state_->hosts->next_collective(Collective::scatter, output, output.count(), ReduceOp::sum, root),
+                     input, output, mode);
 }
 
 Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
@@ -222,7 +217,7 @@ Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts
   std::vector<std::size_t> all = checked_counts(CallKind::scatter, counts, size());
   check_count(CallKind::scatter, "the output", output.count(), counts[static_cast<std::size_t>(rank())]);
   if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(all));
-  CollectiveCall call = state_->next(Collective::scatter, output, 0, ReduceOp::sum, root);
+  CollectiveCall call = state_->hosts->next_collective(Collective::scatter, output, 0, ReduceOp::sum, root);
   call.as.count = total(all);
   call.counts = std::move(all);
   return state_->run(std::move(call), input, output, mode);

@@ -105,17 +105,14 @@ std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const CollectiveCa
   const bool capturing = stream != nullptr && stream->capturing();
   GpuCollectives& gpus = gpus_of(gpu, capturing);
   Stream& line = stream != nullptr ? *stream : gpus.stream();
-  CollectiveCall complete = wanted;
-  complete.rank = hosts_.rank();
-  complete.ranks = hosts_.size();
   std::optional<GpuAlgorithm> way;
-  if (is_for_kernels(wanted, input, output)) way = gpus.algorithm_for(hosts_, hosts_.members(), complete, capturing);
+  if (is_for_kernels(wanted, input, output)) way = gpus.algorithm_for(hosts_, hosts_.members(), wanted, capturing);
   const bool whole = gpus.domain().is_whole();
-  if (!way && !is_on_gpu(stream) && !(go_as_messages(wanted) && (whole || hosts_.size() == 1))) return {};
+  if (!way && !is_on_gpu(stream) && !(go_as_messages(wanted) && (whole || wanted.ranks == 1))) return {};
   const InCall in_call(session_, wanted.as);
   if (way) {
-    if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), wanted.as);
-    gpus.enqueue(*way, complete, input.region, output.region, line);
+    if (gpus.is_compared_by_host(*way, wanted.ranks)) gpus.compare_by_host(hosts_.shared_members(), wanted.as);
+    gpus.enqueue(*way, wanted, input.region, output.region, line);
   } else if (go_as_messages(wanted) ||
              (wanted.operation == Collective::all_to_all && input.region.place.is_gpu() && !whole)) {
     by_messages(wanted, input, output, line);

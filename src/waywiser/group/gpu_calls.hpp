@@ -37,7 +37,7 @@ class GpuCalls {
   bool are_set_up() const noexcept { return on_gpus_ != nullptr; }
   // Collective, whichever calls on GPUs are the first of each rank. `call`: this rank's, for errors.
   void set_up(Place gpu, const Call& call, const Stream* stream);
-  // `wanted` lacks rank and ranks. Returns what has only begun; nullptr: complete or, with a GPU stream, enqueued.
+  // Returns what has only begun; nullptr: complete or, with a GPU stream, enqueued.
   // Empty: nothing has happened; the hosts must do it.
   std::optional<std::shared_ptr<Activity>> collective(const CollectiveCall& wanted, Place gpu, ConstElements input,
                                                       Elements output, Mode mode);

@@ -14,10 +14,7 @@ struct [[gnu::visibility("hidden")]] Group::State {
   State(std::shared_ptr<Session> session, Members members);
 
   Session& session() const noexcept { return hosts->session(); }
-  // A collective with the next number. `count`: of a block; it and `data` as CollectiveCall and Call count.
-  CollectiveCall next(Collective operation, ConstElements data, std::size_t count, ReduceOp op = ReduceOp::sum,
-                      int root = -1);
-  // Runs it: on the GPUs if they can, else on the hosts. It lacks rank and ranks.
+  // Runs a collective: on the GPUs if they can, else on the hosts.
   Future run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
   const std::shared_ptr<HostCollectives> hosts;  // shared with windows
