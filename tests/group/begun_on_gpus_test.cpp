@@ -143,6 +143,7 @@ TEST(BegunOnGpus, NothingGoesThroughHostMemory) {
 
 // The reason is told; so is a rank whose arrays are on the host, where the others' are on GPUs.
 TEST(BegunOnGpus, WhereNoKernelServesACallItGoesThroughTheHostAndSaysWhy) {
+  if (tests_use_cuda()) GTEST_SKIP() << "only virtual GPUs can lack access to each other as the test wants";
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   ranks.no_peer_access = {{"", "a wall"}, {"a wall", ""}};
