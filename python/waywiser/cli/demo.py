@@ -28,7 +28,7 @@ def demo(
     from waywiser.progress import say
     from waywiser.report.demonstration import demonstration, print_demonstration
 
-    results = recorded(next(iter(recorded_machines()), ""))
+    results = recorded(next(reversed(recorded_machines()), ""))  # the one with the longest measurement comes last
     shown = demonstration(results)
     if not as_json:
         print_demonstration(results, shown)
