@@ -71,13 +71,13 @@ TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, co
 }
 
 TimedRoute RankRoutes::to_nic(int rank) const {
-  const TimedRoute direct = world_.road(node_of(rank), device(rank), nic(rank));
+  TimedRoute direct = world_.road(node_of(rank), device(rank), nic(rank));
   if (!device(rank).starts_with("gpu")) return direct;
   return chosen(rank, true, direct, staged(node_of(rank), device(rank), nic(rank)));
 }
 
 TimedRoute RankRoutes::from_nic(int rank) const {
-  const TimedRoute direct = world_.road(node_of(rank), nic(rank), device(rank));
+  TimedRoute direct = world_.road(node_of(rank), nic(rank), device(rank));
   if (!device(rank).starts_with("gpu")) return direct;
   return chosen(rank, false, direct, staged(node_of(rank), nic(rank), device(rank)));
 }
