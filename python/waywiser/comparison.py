@@ -120,7 +120,7 @@ def _names(paths: set[Path]) -> tuple[str, ...]:
 def _switched(old: Plan, new: Plan) -> list[Switched]:
     found = []
     for row in new.messages():
-        for was in old.rows_of(row.pairs[0], row.processes, row.operation):
+        for was in old.rows_of(row.pairs[0], row.processes, row.operation, row.rail) if not row.encrypted else ():
             first, last = max(row.from_bytes, was.from_bytes), min(row.to_bytes, was.to_bytes)
             if first <= last and was.path.label != row.path.label:
                 pair = pair_text(row.pairs[0], row.processes)

@@ -31,6 +31,22 @@ def test_the_same_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.strip() == "no difference beyond the intervals"
 
 
+def test_rows_of_a_rail_and_of_jobs_that_encrypt_are_compared_with_their_like(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [_write(tmp_path / name, made_up.profile(0)) for name in "ab"]
+    for folder in folders:
+        file = Path(folder) / "plan.json"
+        plan = json.loads(file.read_text())
+        row = next(row for row in plan["rows"] if "pairs" in row)
+        others = [
+            {**row, "encrypted": True, "ways": made_up.ways("tls")},
+            {**row, "rail": "a", "ways": made_up.ways("ucx")},
+        ]
+        file.write_text(json.dumps({**plan, "rows": [*plan["rows"], *others]}))
+    assert not any(_compare(capsys, *folders).values())
+
+
 def test_inside_the_intervals_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = _write(tmp_path / "a", made_up.profile(0))
     assert _compare(capsys, old, _write(tmp_path / "b", made_up.profile(0, slower=1.01)))["changes"] == []
