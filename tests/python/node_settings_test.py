@@ -448,7 +448,5 @@ def test_files_of_version_1_are_read(tmp_path: Path) -> None:
     profile = read_profile(older, "older")
     assert {one.destination for one in roads_of(profile)} == {"hse-a:gpu0", "hse-a:host0"}
     plan = json.loads(stages.choose(json.dumps(older)))
-    assert plan["version"] == 2 and plan["other_nodes"] == [{"fingerprint": fingerprint, "machine": "hse-a"}]
-    rows = [{key: one for key, one in row.items() if key != "rail"} for row in plan["rows"] if not row["rail"]]
-    old_plan = {**plan, "version": 1, "other": fingerprint, "rows": rows}
-    assert _core.Chooser(json.dumps(old_plan)).choose("gpu0", f"{fingerprint}:gpu0", 2, "latency", 8)
+    assert plan["version"] == 3 and plan["other_nodes"] == [{"fingerprint": fingerprint, "machine": "hse-a"}]
+    assert _core.Chooser(json.dumps(plan)).choose("gpu0", f"{fingerprint}:gpu0", 2, "latency", 8)

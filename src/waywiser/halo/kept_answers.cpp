@@ -8,7 +8,6 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/fingerprint_hash.hpp"
 #include "waywiser/base/json.hpp"
-#include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/side_kind.hpp"
@@ -158,7 +157,7 @@ KeptHaloAnswers::KeptHaloAnswers(Group& group, const std::filesystem::path& file
   const Topology machine = discover();
   plan_.fingerprint = fingerprint(machine);
   plan_.machine = machine.name;
-  plan_.backend = group.platform() ? group.platform()->backend() : "host";
+  plan_.backend = place.substr(0, place.find(' '));
   FingerprintHash all;
   for (const std::uint64_t each : said_by_all(group, shape_of(boundary, place, plan_.fingerprint))) all.add(each);
   for (const std::uint64_t each : said_by_all(group, given_bytes(boundary))) bytes_ = std::max<Bytes>(bytes_, each);

@@ -27,7 +27,8 @@ std::uint64_t shape_of(const HaloBoundary& boundary, const std::string& place, c
 // cannot be read or written.
 class KeptHaloAnswers {
  public:
-  // `boundary` and `place` are this rank's; `memory` of all ranks: "gpu" if one has its fields there.
+  // `boundary` and `place` ("host", "cuda gpu0") are this rank's; `memory` of all ranks: "gpu" if one has its fields
+  // there.
   KeptHaloAnswers(Group& group, const std::filesystem::path& file, const HaloBoundary& boundary,
                   const std::string& place, std::string memory);
 

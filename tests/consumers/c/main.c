@@ -298,11 +298,10 @@ static void refusals(void) {
 
 static void plans(void) {
   static const char text[] =
-      "{\"schema\": \"waywiser.plan\", \"version\": 2, \"fingerprint\": \"f\", \"machine\": \"m\", \"backend\": "
-      "\"cuda\", "
-      "\"simulated\": true, \"other_nodes\": [], \"rows\": [], \"collectives\": [{\"operation\": \"all_reduce\", "
-      "\"memory\": \"gpu\", \"ranks\": 2, \"from_bytes\": 0, \"to_bytes\": 100, \"way\": \"LL\", \"expected\": [], "
-      "\"runner_up\": \"\", \"runner_up_ratio\": 0, \"why\": \"the only way at 8\"}]}";
+      "{\"schema\": \"waywiser.plan\", \"version\": 3, \"fingerprint\": \"f\", \"machine\": \"m\", \"backend\": "
+      "\"cuda\", \"simulated\": true, \"other_nodes\": [], \"rows\": [{\"operation\": \"all_reduce\", \"memory\": \"gpu\", "
+      "\"ranks\": 2, \"from_bytes\": 0, \"to_bytes\": 100, \"ways\": [{\"way\": \"LL\", \"ratio\": 1}], \"expected\": [], "
+      "\"why\": \"the only way at 8\"}]}";
   char name[64];
   ww_plan* plan = NULL;
   ww_plan_key key = {0};
