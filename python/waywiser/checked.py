@@ -13,9 +13,9 @@ _MOST_ITEMS = 1_000_000
 _LARGEST_NUMBER = 1e30
 
 
-def clean(text: str) -> str:
+def clean(text: str, longest: int = _LONGEST_TEXT) -> str:
     """`text`, shortened and without control characters and broken code points, so that it is safe on a terminal."""
-    kept = "".join(c if c.isprintable() else " " for c in text[:_LONGEST_TEXT])
+    kept = "".join(c if c.isprintable() else " " for c in text[:longest])
     return kept.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -55,14 +55,14 @@ class Node:
         for index, value in enumerate(self.value):
             yield Node(value, f"{self.where}[{index}]")
 
-    def text(self, key: str, default: str | None = None) -> str:
+    def text(self, key: str, default: str | None = None, longest: int = _LONGEST_TEXT) -> str:
         """A string, cleaned of control characters."""
         if default is not None and not self.has(key):
             return default
         node = self.child(key)
         if not isinstance(node.value, str):
             raise node.refuse("must be a string")
-        return clean(node.value)
+        return clean(node.value, longest)
 
     def flag(self, key: str, default: bool = False) -> bool:
         """A boolean."""

@@ -16,6 +16,7 @@ from waywiser.profile_reader import read_pair
 
 SCHEMA = "waywiser.plan"
 OLDEST, VERSION = 1, 3  # older ones are refused by name
+_LONGEST_WAY = 65536
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Plan:
 def _read_ways(node: Node) -> tuple[RankedWay, ...]:
     ways = []
     for one in node.items("ways"):
-        way = one.text("way")
+        way = one.text("way", longest=_LONGEST_WAY)
         try:
             _core.parse_way(way)
         except InputError as error:

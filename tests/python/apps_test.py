@@ -130,7 +130,7 @@ def test_kernels_with_nvshmems_calls_compile(source: str, tmp_path: Path) -> Non
 
 
 def key_of_kind(face: tuple[int, ...], magnitude: int, contiguous: int) -> str:
-    """As a file of answers names the sides of this kind, on one machine."""
+    """As a plan names the sides of this kind, on one machine."""
     bits = f"11{contiguous}{magnitude:06b}{len(face):04b}" + "".join(map(str, face)).ljust(4, "0")
     return f"{int(bits, 2):x}"
 
@@ -145,14 +145,13 @@ def test_automatic_takes_a_mix_that_an_earlier_run_has_kept(name: str) -> None:
                "--way", "automatic", "--answers", "answers.json"]  # fmt: skip
     answers(command)
     value = json.loads(Path("answers.json").read_text())
-    assert value["answers"]
+    assert value["rows"]
     faces = [(), *(tuple(int(i == axis) for i in range(dimensions)) for axis in range(dimensions))]
-    sides = [{"kind": key_of_kind(face, magnitude, contiguous), "about": "",
-              "variant": ("per_neighbor", "packed")[(face.index(1) if face else magnitude) % 2]}
-             for face in faces for magnitude in range(24) for contiguous in (0, 1)]  # fmt: skip
-    for each in value["answers"]:
-        each.update(variant="mixed", other_sides="packed", sides=sides)
-        each["times"]["mixed"] = 1e-6
+    kinds = [(face, magnitude, contiguous) for face in faces for magnitude in range(24) for contiguous in (0, 1)]
+    ways = [("per_neighbor", "packed")[(face.index(1) if face else magnitude) % 2] for face, magnitude, _ in kinds]
+    mix = ",".join(f"{key_of_kind(*kind)}={way}" for kind, way in zip(kinds, ways, strict=True))
+    for each in value["rows"]:
+        each["ways"].insert(0, {"way": f"mixed({mix},other=packed)", "ratio": 1})
     Path("answers.json").write_text(json.dumps(value))
     found = answers(command)
     assert found and {row["way"] for each in found for row in each["rows"]} == {"automatic (mixed)"}
