@@ -1,9 +1,10 @@
-"""Samples of time as a point of a profile."""
+"""Samples of time as a point of a profile; the time between two points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 
@@ -28,3 +29,11 @@ def point_of(nbytes: int, seconds: Sequence[float]) -> dict[str, Any]:
         "bytes": nbytes, "seconds": median, "low": low, "high": high, "p50": median, "p99": quantile(samples, 0.99),
         "samples": count, "cpu_seconds": 0.0, "verified": True,
     }  # fmt: skip
+
+
+def seconds_at(points: Sequence[tuple[int, float]], nbytes: int) -> float | None:
+    """Of (bytes, seconds) in ascending order: linear between them, None beyond them."""
+    for (low, before), (high, after) in pairwise(points):
+        if low <= nbytes <= high:
+            return before + (after - before) * (nbytes - low) / (high - low)
+    return next((seconds for at, seconds in points if at == nbytes), None)

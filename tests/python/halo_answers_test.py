@@ -80,6 +80,8 @@ def test_answers_hold_for_one_setting_of_peer_access() -> None:
     for before, said in [("", "False"), ("", "True"), (off, "False"), (off, "True"), ("", "True")]:
         code, lines, errors = run(2, program, program=before)
         assert (code, lines) == (0, [said]) and errors in ("", NO_PLAN), errors
+    rows = json.loads(Path("answers.json").read_text())["rows"]
+    assert len(rows) == 2 and all(row["why"].endswith("virtual GPUs, which say nothing about GPUs") for row in rows)
 
 
 def test_another_shape_is_measured_and_added() -> None:
@@ -192,6 +194,7 @@ def test_a_plan_of_one_rank_that_is_none_is_refused_at_all(text: str, why: str) 
         ),
         ("ways=[dict(way='mixed(ab=direct)', ratio=1)]", "a mix names the variant of its other sides"),
         ("expected=[]", "it has one expected time"),
+        ("ways=[dict(way='packed', ratio=1), dict(way='direct', ratio=None)]", "its way 'direct' has no ratio"),
     ],
 )
 def test_a_row_of_one_rank_that_is_none_is_refused_at_all(change: str, why: str) -> None:

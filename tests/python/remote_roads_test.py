@@ -189,6 +189,7 @@ def test_tune_remote_measures_all_gpus_of_a_server(server: Server, tmp_path: Pat
     for gpu in range(2):
         roads = kept(folder / "plan.json", server.address, gpu)
         assert roads is not None and {row.way for row in roads.rows("input")} <= set(DATA_ROADS)
+        assert all("Virtual GPUs: not a measurement of any GPU" in row.why for row in roads.rows("output"))
     code, out, errors = run(*words, "--json")
     assert code == 0, errors
     gpus = json.loads(out)["gpus"]

@@ -169,7 +169,8 @@ def _plan(results: Results, profile: Profile, text: str) -> str:
     """The stored plan if it belongs to the profile, else a new one."""
     from waywiser import stages
 
-    if results.plan is not None and results.plan.fingerprint == profile.fingerprint:
+    plan = results.plan
+    if plan is not None and plan.fingerprint == profile.fingerprint and plan.messages():
         return results.text("plan") or ""
     return stages.choose(text)
 

@@ -45,8 +45,8 @@ def tune_remote(
                 gpu._check_plain(plain)
                 series += measured(gpu, SIZES, budget / len(gpus) / len(ways), show)
                 name = gpu.name
-        roads = keep(file, address, number, series)
         label = warning("virtual_gpu" if name.startswith("virtual") else "", False)
+        roads = keep(file, address, number, series, label)
         rows = [
             {
                 "direction": each,

@@ -155,11 +155,13 @@ def kept(file: Path, address: str, gpu: int) -> Roads | None:
         raise InputError(f"{file}: {error}") from None
 
 
-def keep(file: Path, address: str, gpu: int, series: Sequence[dict[str, Any]]) -> Roads:
+def keep(file: Path, address: str, gpu: int, series: Sequence[dict[str, Any]], label: str = "") -> Roads:
     """Chooses from what was measured, and writes the rows into the plan, in place of what it has of this server's GPU.
-    Raises InputError."""
+    `label`: what the times are, if they are not a GPU's; each row says it. Raises InputError."""
     name = partner(address, gpu)
     chosen = _chosen([{**one, "partner": name} for one in series])
+    for row in chosen["rows"] if label else ():
+        row["why"] += f"; {label}"
     file.parent.mkdir(parents=True, exist_ok=True)
     with held_file(file.with_suffix(".lock")) as holder:
         if holder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -13,6 +12,7 @@ import waywiser._core as _core
 from waywiser.checked import Node
 from waywiser.errors import InputError
 from waywiser.plan import read_plan
+from waywiser.points import seconds_at
 from waywiser.report.terminal import spaced, table
 from waywiser.units import format_bytes, format_seconds
 
@@ -30,7 +30,7 @@ def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
     for one in series:
         points = [(point.integer("bytes"), point.number("seconds", above_zero=True)) for point in one.items("points")]
         way = _core.algorithm_of_today(one.text("way"))
-        candidates.append({"way": way, "predicted": _predicted(points, size), "points": dict(points)})
+        candidates.append({"way": way, "predicted": seconds_at(points, size), "points": dict(points)})
     candidates.sort(key=lambda one: one["predicted"] if one["predicted"] is not None else float("inf"))
     rows = read_plan(json.loads(stages.choose(profile)), "plan").of_groups()
     mine = [row for row in rows if (row.operation, row.memory, row.ranks) == which]
@@ -45,14 +45,6 @@ def _which(one: Node) -> Which:
 
 def _text(which: Which) -> str:
     return f"{which[0]} of {which[2]} ranks with arrays in {which[1]} memory"
-
-
-def _predicted(points: list[tuple[int, float]], size: int) -> float | None:
-    """Linear between measured sizes; None beyond them."""
-    for (low, before), (high, after) in pairwise(points):
-        if low <= size <= high:
-            return before + (after - before) * (size - low) / (high - low)
-    return next((seconds for at, seconds in points if at == size), None)
 
 
 def collective_table(answer: dict[str, Any], head: str) -> RenderableType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from waywiser.errors import InputError
 from waywiser.plan import Plan, PlanRow
+from waywiser.points import seconds_at
 from waywiser.report.terminal import spaced, table
 from waywiser.units import format_bytes, format_seconds
 
@@ -30,7 +30,7 @@ def rows_answer(plan: Plan, what: str, partner: str, size: int | None) -> list[d
 
 
 def _row(row: PlanRow, size: int | None) -> dict[str, Any]:
-    seconds = row.expected[0][1] if row.shape and row.expected else _at(row.expected, size or 0)
+    seconds = row.expected[0][1] if row.shape and row.expected else seconds_at(row.expected, size or 0)
     ways = [
         {"way": one.way, "ratio": one.ratio or None, "seconds": seconds * one.ratio if seconds and one.ratio else None}
         for one in row.ways
@@ -38,14 +38,6 @@ def _row(row: PlanRow, size: int | None) -> dict[str, Any]:
     about = {"memory": row.memory, "ranks": row.ranks, "shape": row.shape, "partner": row.partner}
     bytes_ = row.expected[0][0] if row.shape and row.expected else size
     return {"operation": row.operation, **about, "bytes": bytes_, "chosen": row.way, "why": row.why, "ways": ways}
-
-
-def _at(points: Sequence[tuple[int, float]], size: int) -> float | None:
-    """Linear between measured sizes; None beyond them."""
-    for (low, before), (high, after) in pairwise(points):
-        if low <= size <= high:
-            return before + (after - before) * (size - low) / (high - low)
-    return next((seconds for at, seconds in points if at == size), None)
 
 
 def rows_table(answer: Sequence[dict[str, Any]]) -> RenderableType:

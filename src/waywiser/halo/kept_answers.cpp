@@ -63,7 +63,9 @@ HaloTuning tuning_of_row(const PlanRow& row) {
   HaloTuning tuning;
   tuning.chosen = variant_of(row.way());
   for (const RankedWay& each : row.ways) {
-    const Seconds median = seconds * (each.ratio > 0 ? each.ratio : 1);
+    if (!(each.ratio > 0))
+      throw Error(ErrorKind::invalid_input, "its way " + quoted(text(each.way), 80) + " has no ratio");
+    const Seconds median = seconds * each.ratio;
     tuning.times.push_back({variant_of(each.way), {}, median, median, median});
     if (tuning.times.back().variant == HaloVariant::mixed) read_mix(tuning, each.way);
   }
@@ -96,13 +98,6 @@ Bytes given_bytes(const HaloBoundary& boundary) {
   return bytes;
 }
 
-// Equal for equal answers.
-std::string text_of(const PlanRow& row) {
-  std::string all = format_seconds(row.expected.front().second);
-  for (const RankedWay& each : row.ways) all += " " + text(each.way) + " " + std::to_string(each.ratio);
-  return all;
-}
-
 bool is_halo(const PlanRow& row) { return row.key.operation == halo_operation && !row.key.shape.empty(); }
 
 }  // namespace
@@ -118,6 +113,7 @@ PlanRow halo_row(PlanKey key, Bytes bytes, const HaloTuning& tuning) {
   for (const HaloTime* each : measured) row.ways.push_back({way_of(tuning, each->variant), each->median / least});
   row.expected = {{std::max<Bytes>(bytes, 1), least}};
   row.why = "the least median of " + std::to_string(tuning.rounds) + " interleaved rounds";
+  if (tuning.virtual_gpus) row.why += "; times of virtual GPUs, which say nothing about GPUs";
   return row;
 }
 
@@ -171,11 +167,11 @@ std::optional<HaloTuning> KeptHaloAnswers::known() {
   std::optional<HaloTuning> mine;
   std::string digest = "none";
   throw_at_all(group_, failure_of([&] {
-                 if (is_there(file_)) plan_ = plan_from_json(read_json(file_), file_.string());
+                 read();
                  const auto row = std::ranges::find(plan_.rows, key_, &PlanRow::key);
                  if (row == plan_.rows.end()) return;
                  mine = halo_tuning(*row, file_.string() + ": rows[" + std::to_string(row - plan_.rows.begin()) + "]");
-                 digest = text_of(*row);
+                 digest = to_json(Plan{.rows = {*row}}).dump();
                }));
   const std::vector<std::uint64_t> all = said_by_all(group_, number_of(digest));
   const bool same = std::ranges::all_of(all, [&](std::uint64_t each) { return each == all.front(); });
@@ -184,12 +180,20 @@ std::optional<HaloTuning> KeptHaloAnswers::known() {
   return mine;
 }
 
+void KeptHaloAnswers::read() {
+  if (is_there(file_)) plan_ = plan_from_json(read_json(file_), file_.string());
+}
+
+// Reads the plan again: other programs may have changed it while this one measured.
 void KeptHaloAnswers::keep(const HaloTuning& tuning) {
-  std::erase_if(plan_.rows, [&](const PlanRow& each) { return each.key == key_; });
-  plan_.rows.push_back(halo_row(key_, bytes_, tuning));
-  std::ptrdiff_t more = std::ranges::count_if(plan_.rows, is_halo) - most_answers;
-  std::erase_if(plan_.rows, [&](const PlanRow& each) { return is_halo(each) && more-- > 0; });
-  throw_at_all(group_, failure_of([&] { write_json(file_, to_json(plan_)); }));
+  throw_at_all(group_, failure_of([&] {
+                 read();
+                 std::erase_if(plan_.rows, [&](const PlanRow& each) { return each.key == key_; });
+                 plan_.rows.push_back(halo_row(key_, bytes_, tuning));
+                 std::ptrdiff_t more = std::ranges::count_if(plan_.rows, is_halo) - most_answers;
+                 std::erase_if(plan_.rows, [&](const PlanRow& each) { return is_halo(each) && more-- > 0; });
+                 write_json(file_, to_json(plan_));
+               }));
 }
 
 }  // namespace waywiser

@@ -38,6 +38,8 @@ class KeptHaloAnswers {
   void keep(const HaloTuning& tuning);
 
  private:
+  void read();
+
   Group& group_;
   std::filesystem::path file_;
   PlanKey key_;
