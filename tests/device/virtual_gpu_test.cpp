@@ -6,6 +6,7 @@
 
 #include "tests/conformance/cases.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/host_stream.hpp"
 #include "waywiser/device/trap.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/transport/transport.hpp"
@@ -49,6 +50,26 @@ TEST(VirtualGpu, EachHasItsOwnLimitedMemory) {
   EXPECT_NE(why.find("gpu1"), std::string::npos) << why;
   memory = Memory();
   EXPECT_EQ(platform->free_memory(gpu(1)), Bytes{1} << 20);
+}
+
+// As cudaFree and cudaFreeHost wait for the work of a GPU before they unmap memory.
+TEST(VirtualGpu, WorkKeepsPinnedMemoryThatIsFreedBeforeItRuns) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const Bytes bytes = 1 << 20;
+  const Memory flag = platform->allocate(host(0), sizeof(std::uint64_t), Allocation::pinned);
+  const Memory there = platform->allocate(gpu(0), bytes, Allocation::gpu);
+  const Memory back = platform->allocate(host(0), bytes, Allocation::pinned);
+  std::memset(flag.region().data, 0, sizeof(std::uint64_t));
+  Memory given = platform->allocate(host(0), bytes, Allocation::pinned);
+  std::memset(given.region().data, 7, bytes);
+  const auto stream = platform->open_stream(gpu(0));
+  stream->wait_value(flag.region().slice(0, sizeof(std::uint64_t)), 1);
+  stream->copy(there.region().slice(0, bytes), given.region().slice(0, bytes));
+  stream->copy(back.region().slice(0, bytes), there.region().slice(0, bytes));
+  given = Memory();
+  store_flag(flag.region().data, 1);
+  stream->synchronize(soon());
+  for (const Bytes at : {Bytes{0}, bytes / 2, bytes - 1}) EXPECT_EQ(back.region().data[at], std::byte{7});
 }
 
 TEST(VirtualGpu, KernelsNeedPeerAccessSwitchedOnAndPinnedHostMemory) {

@@ -123,7 +123,7 @@ Reached Bus::reach(int gpu, ConstRegion region, Access access) const {
   if (access == Access::kernel && memory == nullptr)
     throw Error(ErrorKind::device, gpu_text(gpu) + " cannot reach pageable memory of " + text(region.place) +
                                        " from a kernel or a flag: allocate it pinned or shared");
-  return {data, nullptr};
+  return {data, memory == nullptr ? nullptr : memory->host};
 }
 
 }  // namespace waywiser

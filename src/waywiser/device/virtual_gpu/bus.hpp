@@ -18,6 +18,7 @@ struct BusMemory {
   Region region;
   bool mapped_for_peers = false;             // opened from another process, or virtual memory management
   std::shared_ptr<const Mapping> touchable;  // for GPU memory; empty for host memory
+  std::shared_ptr<const Memory> host;        // for host memory: work that is enqueued keeps it, as CUDA waits in a free
   int file = -1;                             // for GPU memory: open while the memory exists
   int only_for = -1;                         // the only GPU whose kernels reach it; -1: all that reach its GPU
 };
@@ -25,7 +26,7 @@ struct BusMemory {
 // An address that work may access, and the object that keeps it valid.
 struct Reached {
   std::byte* data = nullptr;
-  std::shared_ptr<const Mapping> keeps;
+  std::shared_ptr<const void> keeps;
 };
 
 // The shared state of one platform's virtual GPUs; outlives platform, memories and streams. Thread-safe.

@@ -27,7 +27,7 @@ struct VirtualMemoryOwner : MemoryOwner {
 
 struct VirtualHostMemoryOwner : MemoryOwner {
   std::shared_ptr<Bus> bus;
-  Memory memory;  // exported by the host's own functions
+  std::shared_ptr<const Memory> memory;  // exported by the host's own functions
 
   ~VirtualHostMemoryOwner() override { bus->remove(region.data); }
 };
@@ -39,8 +39,11 @@ std::unique_ptr<MemoryOwner> map_gpu(const std::shared_ptr<Bus>& bus, std::uniqu
   auto touchable = std::make_shared<const Mapping>(Mapping::of_file(block->file, bytes, true, what));
   block->region = {block->untouchable.data(), bytes, place};
   block->allocation = allocation;
-  bus->add({block->region, opened_for || allocation == Allocation::gpu_mapped, std::move(touchable),
-            block->file.number(), opened_for.value_or(-1)});
+  bus->add({.region = block->region,
+            .mapped_for_peers = opened_for || allocation == Allocation::gpu_mapped,
+            .touchable = std::move(touchable),
+            .file = block->file.number(),
+            .only_for = opened_for.value_or(-1)});
   return block;
 }
 
@@ -49,8 +52,8 @@ std::unique_ptr<MemoryOwner> keep_host(const std::shared_ptr<Bus>& bus, std::uni
   block->bus = bus;
   block->region = host->region;
   block->allocation = host->allocation;
-  block->memory = Memory(std::move(host));
-  if (block->allocation != Allocation::pageable) bus->add({block->region, false, nullptr, -1});
+  block->memory = std::make_shared<const Memory>(std::move(host));
+  if (block->allocation != Allocation::pageable) bus->add({.region = block->region, .host = block->memory});
   return block;
 }
 
@@ -135,7 +138,7 @@ class VirtualPlatform : public Platform {
 };
 
 MemoryHandle VirtualPlatform::export_memory(const Memory& memory) {
-  if (const auto* host = dynamic_cast<const VirtualHostMemoryOwner*>(memory.block())) return export_host(host->memory);
+  if (const auto* host = dynamic_cast<const VirtualHostMemoryOwner*>(memory.block())) return export_host(*host->memory);
   const auto* block = dynamic_cast<const VirtualMemoryOwner*>(memory.block());
   if (block == nullptr) throw Error(ErrorKind::unavailable, "this memory is not one of the virtual_gpu back end");
   MemoryHandle handle;
