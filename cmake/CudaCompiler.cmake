@@ -57,7 +57,7 @@ if(WAYWISER_WITH_CUDA)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-  set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo -DNDEBUG")
+  set(CMAKE_CUDA_FLAGS_RELEASE "${WAYWISER_OPTIMIZATION} -lineinfo -DNDEBUG")
   if(SKBUILD)  # as in CMakeLists.txt; line tables of kernels hold paths
     set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
   endif()

@@ -13,7 +13,7 @@ if(WAYWISER_WITH_CUDA AND WAYWISER_UNITY AND CMAKE_CUDA_COMPILER_VERSION VERSION
   # It makes every call in every scope, for which ptxas takes minutes. GPUs run it optimised: scripts/gpu_test.sh builds
   # without WAYWISER_UNITY.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/heap/cuda/device_calls_on_gpus_test.cu" PROPERTIES
-                              COMPILE_OPTIONS -Ofc=mid)
+                              COMPILE_OPTIONS -Ofc=max)
 endif()
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 waywiser_compile_together(waywiser_tests <gtest/gtest.h>)

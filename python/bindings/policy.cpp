@@ -12,6 +12,7 @@
 #include "waywiser/measure/machine.hpp"
 #include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/other_machine.hpp"
+#include "waywiser/measure/path_steps.hpp"
 #include "waywiser/policy/choose.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/explain.hpp"
@@ -91,6 +92,13 @@ void bind_policy(nb::module_& m) {
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,
         "operation"_a, "bytes"_a, "rail"_a = "",
         "Why the plan takes which path for one transfer, as JSON. Raises Error.");
+  m.def(
+      "path_steps",
+      [](const Topology& topology, const std::string& path_json, std::uint64_t bytes) {
+        return steps_json(topology, path_from_json(parse_json(path_json, "path"), "path"), bytes).dump();
+      },
+      "topology"_a, "path_json"_a, "bytes"_a,
+      "What happens on the way of a path, as JSON: [{who, what, from, to, over, limit, times}]. Raises Error.");
   m.def("verify_plan", verify_json, "topology"_a, "profile_json"_a, "plan_json"_a, "options_json"_a = "{}",
         "progress"_a.none() = nb::none(), "other_machine"_a.none() = nb::none(),
         "Measures the chosen path against all others at sizes that were not used for choosing; returns JSON. "

@@ -31,6 +31,9 @@ def explain(
     machine: Recorded = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     binding: Annotated[bool, typer.Option("--binding", help="Show instead how waywiser run binds each rank.")] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Show what happens on the way: copies, engines, buses, who works.")
+    ] = False,
     rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: only over this network device.")] = "",
     ranks: Annotated[
         int | None,
@@ -49,8 +52,11 @@ def explain(
     from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
     from waywiser.report.simulated import print_assumed
+    from waywiser.report.steps_table import add_steps, steps_table
     from waywiser.simulator.assumptions import of_profile
 
+    if steps and (binding or source in ("halo", "remote", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)):
+        raise InputError("--steps shows the way of one transfer: write SRC DST SIZE, such as host0 gpu0 64K")
     if binding:
         return _binding(output, machine, ranks, as_json)
     if source in ("halo", "remote"):
@@ -85,6 +91,8 @@ def explain(
         text, _plan(results, profile, text), places[0], places[1], processes, operation, count, rail
     )
     answer["pair"] = pair_text((source, destination), processes)
+    if steps:
+        add_steps(answer, results.topology)
     if as_json:
         typer.echo(json.dumps(answer, indent=1))
         return
@@ -95,6 +103,8 @@ def explain(
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )
     terminal.print_result(explain_table(answer, head))
+    if steps:
+        terminal.print_result(steps_table(answer))
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     if note := _open_links(results, source, destination):
         terminal.print_result(note)

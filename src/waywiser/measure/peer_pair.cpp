@@ -6,6 +6,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/kernels/pattern.hpp"
+#include "waywiser/measure/statistics.hpp"
 
 namespace waywiser {
 namespace {
@@ -16,11 +17,6 @@ constexpr int latency_copies = 50;
 constexpr int samples = 5;
 
 Deadline soon() { return Deadline::in(usual_timeout()); }
-
-Seconds median(std::vector<Seconds> times) {
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
 
 // Opens at the end of its scope at the latest: work that waits forever would keep its memory forever.
 class Gate {

@@ -10,6 +10,7 @@
 #include "waywiser/device/region.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/path/path.hpp"
+#include "waywiser/transport/step.hpp"
 
 namespace waywiser {
 
@@ -58,6 +59,8 @@ struct Mechanism {
   Place (*works_on)(const Path&);
   // Between two processes both sides open the same path; throws unavailable, device or timeout.
   std::unique_ptr<Transport> (*open)(const Path&, const TransportContext&);
+  // What happens on the way of so many bytes, in order. Throws invalid_input as opening would.
+  PathSteps (*steps)(const Path&, Bytes);
   // Above this size the mechanism is never worthwhile: it is neither measured nor chosen there.
   Bytes most_bytes = Bytes{1} << 62;
   // Below this size the path equals one with a smaller parameter: only that one is measured and chosen there.

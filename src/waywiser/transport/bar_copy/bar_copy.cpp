@@ -72,13 +72,23 @@ class BarCopy : public Transport {
   std::vector<std::unique_ptr<BarMapping>> mappings_;
 };
 
+PathSteps steps(const Path& path, Bytes) {
+  PathStep step = cpu_copies({path.source}, {path.destination});
+  step.what = path.source.is_gpu() ? "loads through the PCIe BAR" : "stores through the PCIe BAR";
+  return {step};
+}
+
 }  // namespace
 
 Mechanism bar_copy_mechanism() {
-  return {"bar_copy", "The CPU reads or writes GPU memory through the PCIe BAR (GDRCopy).", why_no_bar_copy, host_of,
+  return {"bar_copy",
+          "The CPU reads or writes GPU memory through the PCIe BAR (GDRCopy).",
+          why_no_bar_copy,
+          host_of,
           [](const Path& path, const TransportContext&) -> std::unique_ptr<Transport> {
             return std::make_unique<BarCopy>(path);
-          }};
+          },
+          steps};
 }
 
 }  // namespace waywiser

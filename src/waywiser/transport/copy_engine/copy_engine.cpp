@@ -40,10 +40,18 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
   return std::make_unique<CopyEngine>();
 }
 
+// Simulated paths also say what kind of host memory a program gives.
+PathSteps steps(const Path& path, Bytes) {
+  const bool pinned = !path.has("memory") || path.parameter("memory") != "pageable";
+  PathSteps found{enqueue(works_on(path), "a copy")};
+  add_engine_copy(found, works_on(path), {path.source}, {path.destination}, pinned);
+  return found;
+}
+
 }  // namespace
 
 Mechanism copy_engine_mechanism() {
-  return {"copy_engine", "A GPU's copy engine moves the bytes.", why_not, works_on, open};
+  return {"copy_engine", "A GPU's copy engine moves the bytes.", why_not, works_on, open, steps};
 }
 
 }  // namespace waywiser

@@ -98,6 +98,22 @@ class Courier : public Transport {
   std::uint32_t number_ = 0;
 };
 
+PathSteps steps(const Path& path, Bytes bytes) {
+  const Place host = host_of(path), gpu = gpu_of(path);
+  const StepEnd mailbox{host, "pinned orders"}, areas{host, "a pinned staging area"};
+  const bool to_gpu = path.destination.is_gpu(), staged = bytes > most_reply;
+  const Bytes piece = staged ? Bytes{most_lanes} * staged_bytes : 0;
+  const StepEnd there = staged ? areas : mailbox;
+  const std::string kernel = "the resident kernel on " + text(gpu);
+  if (to_gpu)
+    return {cpu_copies({path.source}, there, piece),
+            {kernel, "sees the order, loads the bytes and stores them", there, StepEnd{path.destination}, piece},
+            {"the CPU", "sees the kernel's mark", {}, {}}};
+  return {{"the CPU", "writes an order to pinned memory", {}, {}},
+          {kernel, "sees the order, loads the bytes and stores them", StepEnd{path.source}, there, piece},
+          cpu_copies(there, {path.destination}, piece)};
+}
+
 }  // namespace
 
 std::unique_ptr<Transport> open_courier(const Path& path, const TransportContext& context,
@@ -112,6 +128,7 @@ Mechanism courier_mechanism() {
           why_no_courier,
           host_of,
           [](const Path& path, const TransportContext& context) { return open_courier(path, context); },
+          steps,
           largest_worth,
           nullptr,
           true};

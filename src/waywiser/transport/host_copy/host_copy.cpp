@@ -75,10 +75,19 @@ Place works_on(const Path& path) { return path.processes == 1 ? path.destination
 
 std::unique_ptr<Transport> open(const Path& path, const TransportContext&) { return std::make_unique<HostCopy>(path); }
 
+PathSteps steps(const Path& path, Bytes) {
+  const std::int64_t threads = path.integer("threads", 1, most_threads);
+  PathStep copy = cpu_copies({path.source}, {path.destination});
+  if (threads > 1) copy.who = std::to_string(threads) + " threads";
+  if (nontemporal(path)) copy.what = "copies past the caches";
+  return {copy};
+}
+
 }  // namespace
 
 Mechanism host_copy_mechanism() {
-  return {"host_copy", "The CPU copies, by one or more threads.", why_not, works_on, open, Bytes{1} << 62, least_bytes};
+  return {"host_copy", "The CPU copies, by one or more threads.", why_not, works_on, open, steps, Bytes{1} << 62,
+          least_bytes};
 }
 
 }  // namespace waywiser

@@ -55,11 +55,32 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
   return std::make_unique<HostStaged>(path, context);
 }
 
+// As legs_of; the buffer is beside the source's GPU, whichever host memory that is.
+PathSteps steps(const Path& path, Bytes) {
+  const bool pipelined = path.parameter("variant") == "pipelined", pinned = path.parameter("variant") != "pageable";
+  const Bytes piece = pipelined ? path.bytes("chunk", 4096, Bytes{1} << 30) : 0;
+  const std::string_view what = pinned ? "a pinned buffer" : "a buffer that is not pinned";
+  const bool from_gpu = path.source.is_gpu(), to_gpu = path.destination.is_gpu();
+  const StepEnd buffer =
+      from_gpu && to_gpu ? StepEnd{path.source, what, true} : StepEnd{from_gpu ? path.destination : path.source, what};
+  PathSteps found{enqueue(works_on(path), "two copies" + std::string(pipelined ? " of each piece" : ""))};
+  if (from_gpu)
+    add_engine_copy(found, path.source, {path.source}, buffer, pinned, piece);
+  else
+    found.push_back(cpu_copies({path.source}, buffer, piece));
+  if (to_gpu)
+    add_engine_copy(found, path.destination, buffer, {path.destination}, pinned, piece);
+  else
+    found.push_back(cpu_copies(buffer, {path.destination}, piece));
+  return found;
+}
+
 }  // namespace
 
 Mechanism host_staged_mechanism() {
   Mechanism row{"host_staged", "Through host memory: pageable, pinned as a whole, or pinned in a pipeline of chunks.",
-                why_not, works_on, open};
+                why_not,       works_on,
+                open,          steps};
   row.through_host = true;
   return row;
 }

@@ -49,8 +49,16 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
   return std::make_unique<Relay>(path, context);
 }
 
+PathSteps steps(const Path& path, Bytes) {
+  const TwoLegs legs = legs_of(path);
+  const StepEnd buffer{legs.buffer, "a buffer"};
+  return {enqueue(path.source, "two copies of each piece"),
+          engine_copies(path.source, {path.source}, buffer, legs.chunk),
+          engine_copies(legs.buffer, buffer, {path.destination}, legs.chunk)};
+}
+
 }  // namespace
 
-Mechanism relay_mechanism() { return {"relay", "Through the memory of a third GPU.", why_not, works_on, open}; }
+Mechanism relay_mechanism() { return {"relay", "Through the memory of a third GPU.", why_not, works_on, open, steps}; }
 
 }  // namespace waywiser

@@ -58,10 +58,17 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
   return std::make_unique<SmCopy>(path, context.platform.create_launch_cache(works_on(path)));
 }
 
+PathSteps steps(const Path& path, Bytes) {
+  const Place worker = works_on(path);
+  return {enqueue(worker, "a kernel with blocks=" + std::to_string(blocks_of(path))),
+          {"multiprocessors of " + text(worker), is_push(path) ? "store" : "load", StepEnd{path.source},
+           StepEnd{path.destination}}};
+}
+
 }  // namespace
 
 Mechanism sm_copy_mechanism() {
-  return {"sm_copy", "A kernel moves the bytes: push by stores or pull by loads.", why_not, works_on, open};
+  return {"sm_copy", "A kernel moves the bytes: push by stores or pull by loads.", why_not, works_on, open, steps};
 }
 
 }  // namespace waywiser

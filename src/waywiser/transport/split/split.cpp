@@ -87,10 +87,24 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
   return std::make_unique<Split>(path, context);
 }
 
+PathSteps steps(const Path& path, Bytes bytes) {
+  const std::vector<Path> ways = split_ways(path);
+  const std::vector<Bytes> shares = split_bytes(split_percents(path, ways.size()), bytes);
+  PathSteps found;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    if (shares[i] == 0) continue;
+    for (PathStep& step : find_mechanism(ways[i].mechanism)->steps(ways[i], shares[i])) {
+      step.who = "part " + std::to_string(i + 1) + ": " + step.who;
+      found.push_back(std::move(step));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Mechanism split_mechanism() {
-  return {"split", "Two or more paths at once, each with its share of the bytes.", why_not, works_on, open};
+  return {"split", "Two or more paths at once, each with its share of the bytes.", why_not, works_on, open, steps};
 }
 
 std::vector<Path> split_ways(const Path& path) {

@@ -52,11 +52,24 @@ std::unique_ptr<Transport> open_tls(const Path& path, const TransportContext& co
   return std::make_unique<TlsTransport>(path, context);
 }
 
+PathSteps tls_steps(const Path& path, Bytes) {
+  const bool by_kernel = is_by_kernel(path);
+  const std::string_view what = "a socket buffer of the kernel";
+  StepEnd out{path.source, what}, in{path.destination, what};
+  const std::string who = by_kernel ? " in the kernel" : ", in OpenSSL,";
+  return {{"the CPU" + who, "encrypts", StepEnd{path.source}, out},
+          {std::string(path.parameter("device")), "reads", out, {}},
+          {"the network", "carries the bytes", {}, {}},
+          {"the card there", "writes", {}, in},
+          {"the CPU there" + who, "decrypts", in, StepEnd{path.destination}}};
+}
+
 }  // namespace
 
 Mechanism tls_mechanism() {
-  Mechanism row{"tls", "Between machines: encrypted messages over TCP, for jobs that ask for encryption.", why_no_tls,
-                tls_works_on, open_tls};
+  Mechanism row{"tls",      "Between machines: encrypted messages over TCP, for jobs that ask for encryption.",
+                why_no_tls, tls_works_on,
+                open_tls,   tls_steps};
   row.two_sided = true;
   row.encrypts = true;
   return row;

@@ -4,6 +4,7 @@
 #include "waywiser/transport/ucx/current_gpu.hpp"
 #include "waywiser/transport/ucx/ucx_availability.hpp"
 #include "waywiser/transport/ucx/ucx_connection.hpp"
+#include "waywiser/transport/ucx/ucx_steps.hpp"
 
 namespace waywiser {
 namespace {
@@ -80,7 +81,7 @@ Bytes least_bytes(const Path& path) { return path.has("share") ? smallest_split 
 }  // namespace
 
 Mechanism ucx_mechanism() {
-  Mechanism row{"ucx", "UCX with the named transports.", why_no_ucx, works_on, open};
+  Mechanism row{"ucx", "UCX with the named transports.", why_no_ucx, works_on, open, ucx_steps};
   row.two_sided = true;
   row.least_bytes = least_bytes;
   return row;

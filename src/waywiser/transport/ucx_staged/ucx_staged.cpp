@@ -2,6 +2,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/transport/ucx/ucx_connection.hpp"
+#include "waywiser/transport/ucx/ucx_steps.hpp"
 #include "waywiser/transport/ucx_staged/staged_messages.hpp"
 
 namespace waywiser {
@@ -101,6 +102,25 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
   return std::make_unique<UcxStaged>(path, context);
 }
 
+PathSteps steps(const Path& path, Bytes) {
+  const StagingShape shape = staging_shape(path);
+  const bool pinned = shape.allocation == Allocation::pinned;
+  const std::string_view what = pinned ? "a pinned buffer" : "a buffer that is not pinned";
+  const auto staged = [&](Place end) { return end.is_gpu() ? StepEnd{end, what, true} : StepEnd{end}; };
+  const StepEnd from = staged(path.source), to = staged(path.destination);
+  PathSteps found;
+  if (path.source.is_gpu()) {
+    found.push_back(enqueue(path.source, "a copy"));
+    add_engine_copy(found, path.source, {path.source}, from, pinned, shape.chunk);
+  }
+  add_network(found, path, from, to, shape.chunk);
+  if (path.destination.is_gpu()) {
+    found.push_back({"the CPU there", "enqueues a copy in a stream of " + text(path.destination), {}, {}});
+    add_engine_copy(found, path.destination, to, {path.destination}, pinned, shape.chunk);
+  }
+  return found;
+}
+
 Bytes least_bytes(const Path& path) { return path.has("chunk") ? path.bytes("chunk", 4096, Bytes{1} << 30) : 0; }
 
 }  // namespace
@@ -116,8 +136,9 @@ StagingShape staging_shape(const Path& path) {
 }
 
 Mechanism ucx_staged_mechanism() {
-  Mechanism row{"ucx_staged", "Between machines: through host memory at the GPU's end, UCX in between.", why_not,
-                works_on, open};
+  Mechanism row{"ucx_staged", "Between machines: through host memory at the GPU's end, UCX in between.",
+                why_not,      works_on,
+                open,         steps};
   row.two_sided = true;
   row.least_bytes = least_bytes;
   return row;
