@@ -67,8 +67,8 @@ def test_what_follows_a_tuning(name: str, nodes: int, run: Run, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(one, marks=pytest.mark.slow) for one in ("dgx-a100", SMALL)]
-    + [pytest.param("dgx-2", marks=pytest.mark.long)],
+    [pytest.param(SMALL, marks=pytest.mark.slow)]
+    + [pytest.param(one, marks=pytest.mark.long) for one in ("dgx-a100", "dgx-2")],
 )
 def test_one_question(name: str, run: Run) -> None:
     """Of a machine for which nothing is there yet."""

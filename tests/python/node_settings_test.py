@@ -49,6 +49,12 @@ LISTS = Path(__file__).parents[1] / "library_names"
 KIB = 1024
 
 
+# A cluster of three types takes long to simulate: the others where there is time.
+FIRST_NOW = pytest.mark.parametrize(
+    "machine", [STUDIED[0], *(pytest.param(one, marks=pytest.mark.long) for one in STUDIED[1:])]
+)
+
+
 def machine_of(machine: str, purpose: str = "mixed", mixed: bool = False) -> Machine:
     return Machine(load_topology(machine), profile_of(machine, mixed), purpose)
 
@@ -162,7 +168,7 @@ def test_by_size_is_never_slower_than_one_setting() -> None:
 # ---- one story ----
 
 
-@pytest.mark.parametrize("machine", STUDIED)
+@FIRST_NOW
 def test_simulate_explain_and_report_tell_the_same(machine: str, run: Run) -> None:
     profile, text = profile_of(machine), text_of(machine)
     road = gpu_road(machine)
@@ -267,10 +273,10 @@ def test_open_mpi_with_the_openib_transport_gets_a_limit() -> None:
     assert found == {"OMPI_MCA_btl_openib_want_cuda_gdr": "true", "OMPI_MCA_btl_openib_cuda_rdma_limit": f"{32 * KIB}"}
 
 
-def test_in_a_mixed_cluster_a_node_is_set_by_its_own_hardware() -> None:
-    for machine in STUDIED:
-        alone = values(settings_for(machine_of(machine), unchecked=True))
-        assert values(settings_for(machine_of(machine, mixed=True), unchecked=True)) == alone
+@FIRST_NOW
+def test_in_a_mixed_cluster_a_node_is_set_by_its_own_hardware(machine: str) -> None:
+    alone = values(settings_for(machine_of(machine), unchecked=True))
+    assert values(settings_for(machine_of(machine, mixed=True), unchecked=True)) == alone
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ MEMORIES = [("gpu0", "gpu0"), ("host0", "gpu0"), ("gpu0", "host0"), ("host0", "h
 # Alone: two nodes of the type. In the cluster file: from a node of the first type to one of the second.
 NODES = [
     ("hse-a", "hse-a", False),
-    ("hse-e", "hse-e", False),
+    pytest.param("hse-e", "hse-e", False, marks=pytest.mark.long),
     ("hse-a", "hse-e", True),
     pytest.param("hse-c", "hse-a", True, marks=pytest.mark.long),
 ]
@@ -169,7 +169,7 @@ def test_rails_and_nccl_are_set_as_simulated(machine: str, purpose: str, run: Ru
 
 @pytest.mark.parametrize(
     "machine",
-    [pytest.param(one, marks=pytest.mark.slow if one in (*STUDIED, "dgx-a100") else pytest.mark.long)
+    [pytest.param(one, marks=pytest.mark.slow if one in STUDIED else pytest.mark.long)
      for one in (*FIRST, *OTHERS)],
 )  # fmt: skip
 def test_all_settings_are_as_simulated(machine: str, run: Run) -> None:
