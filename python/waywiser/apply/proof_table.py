@@ -10,7 +10,7 @@ from rich.text import Text
 
 from waywiser.apply.carried import Carried, transport_lines
 from waywiser.apply.prove import Proof, Variant
-from waywiser.report.terminal import add, print_result, table
+from waywiser.terminal import add, print_result, table
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _MOST_COLUMNS = 5

@@ -36,7 +36,7 @@ def setups_json(ranks: Sequence[int], setups: Sequence[RankSetup]) -> str:
 
 def show_setups(ranks: Sequence[tuple[int, int]], setups: Sequence[RankSetup]) -> None:
     """A line for each rank of this node, then the variables and the reasons."""
-    from waywiser.report.terminal import add, print_result, table
+    from waywiser.terminal import add, print_result, table
 
     made = table(">rank", "GPU", "NIC", "CPUs", "variables")
     for (rank, _), setup in zip(ranks, setups, strict=True):
@@ -64,7 +64,7 @@ def bindings(
 
 def show_binding(topology: _core.Topology, setups: Sequence[RankSetup]) -> None:
     """A line for each rank of a node: its GPU and the devices near to it."""
-    from waywiser.report.terminal import add, print_result, table
+    from waywiser.terminal import add, print_result, table
 
     title = f"{len(setups)} ranks on {topology.name}"
     made = table(">rank", "GPU", "CPUs", "memory", "NIC", "its distance", title=title)

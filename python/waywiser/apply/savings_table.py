@@ -10,7 +10,7 @@ from rich.text import Text
 
 from waywiser.apply.gains import ASSUMED, PREDICTED
 from waywiser.apply.savings import Job, Saving, seconds_of
-from waywiser.report.terminal import add, print_result, table
+from waywiser.terminal import add, print_result, table
 
 
 def print_savings(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> None:

@@ -81,7 +81,7 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bo
     """Prints the settings of one machine, or of each type of node after the paths between them."""
     from waywiser.apply.node_table import node_markdown, node_table, settings_markdown
     from waywiser.apply.table import print_settings
-    from waywiser.report.terminal import print_result
+    from waywiser.terminal import print_result
 
     if as_json:
         texts = [settings.to_json() for _, settings in found]

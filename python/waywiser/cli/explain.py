@@ -44,8 +44,7 @@ def explain(
     For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`. `explain halo` shows what
     halo exchanges have measured, `explain remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
     """
-    from waywiser import stages
-    from waywiser.report import terminal
+    from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
     from waywiser.report.simulated import print_assumed
@@ -102,7 +101,7 @@ def explain(
 
 def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -> None:
     """Shows rows that programs have added to the plan."""
-    from waywiser.report import terminal
+    from waywiser import terminal
     from waywiser.report.plan_rows import rows_answer, rows_table
 
     if what == "remote" and not size:

@@ -80,8 +80,8 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     from waywiser.report.found import found_line
     from waywiser.report.simulated import print_assumed
     from waywiser.report.summary import summary, to_do
-    from waywiser.report.terminal import print_result
     from waywiser.simulator.assumptions import of_profile
+    from waywiser.terminal import print_result
 
     start = time.monotonic()
     quick, budget = request.quick, request.budget

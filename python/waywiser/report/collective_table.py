@@ -13,7 +13,7 @@ from waywiser.checked import Node
 from waywiser.errors import InputError
 from waywiser.plan import read_plan
 from waywiser.points import seconds_at
-from waywiser.report.terminal import spaced, table
+from waywiser.terminal import spaced, table
 from waywiser.units import format_bytes, format_seconds
 
 Which = tuple[str, str, int]  # operation, memory, ranks

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from waywiser.report.terminal import print_result, table
 from waywiser.simulator.assumptions import Assumption, lines
 from waywiser.simulator.collectives import Case, crossovers
 from waywiser.simulator.published import Row
 from waywiser.simulator.sweep import Curve, best_settings
+from waywiser.terminal import print_result, table
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
 
 if TYPE_CHECKING:
