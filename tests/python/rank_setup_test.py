@@ -19,8 +19,8 @@ from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
 from waywiser.apply.watch import keep_watched, watched
 from waywiser.doctor.checks import CHECKS
-from waywiser.doctor.job import local_rank
 from waywiser.errors import InputError
+from waywiser.look.job import local_rank
 from waywiser.monitor.counters import Sample
 from waywiser.topology.load import read_machine
 

@@ -17,8 +17,8 @@ from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
+from waywiser.look.finding import Unknown
 
 pytestmark = pytest.mark.slow
 FAKE = Path(__file__).with_name("fake_nccl.c")

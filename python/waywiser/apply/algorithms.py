@@ -14,7 +14,7 @@ from waywiser.apply.nccl import Choice, tuner_table
 from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
 from waywiser.apply.prove import CHANCE, WORTH, Tell, Variant, measured
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.doctor.root import Root
+from waywiser.look.root import Root
 from waywiser.units import format_bytes, format_seconds
 
 # Powers of two, like those of a profile: `verify` uses others.

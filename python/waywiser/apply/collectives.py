@@ -14,11 +14,11 @@ from waywiser.apply.nccl_benchmarks import nccl
 from waywiser.apply.prove import Tell
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import file_of
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.libraries import installed
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
+from waywiser.look.finding import Unknown
+from waywiser.look.installed_libraries import installed
+from waywiser.look.root import Root
 
 _ROUNDS = 6
 

@@ -13,9 +13,9 @@ from waywiser.apply.facts import Machine
 from waywiser.apply.hand_out import ACCEPT, hand_out, is_prediction
 from waywiser.apply.nearest import rdma_nics
 from waywiser.apply.setting import SIMULATED, TARGETS, Settings
-from waywiser.doctor.machine import cpus
-from waywiser.doctor.root import Root
 from waywiser.doctor.variables import harmful, overruled
+from waywiser.look.machine import cpus
+from waywiser.look.root import Root
 from waywiser.profile import Pair
 from waywiser.units import format_rate
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from waywiser.doctor.check import looked
 from waywiser.doctor.checks import CHECKS
-from waywiser.doctor.finding import Status
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
+from waywiser.look.finding import Status
+from waywiser.look.root import Root
 
 # Kind of path -> alternatives. Each alternative is a list of checks, all of which must be ok.
 ROADS: dict[str, tuple[tuple[str, ...], ...]] = {

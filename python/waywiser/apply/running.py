@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.doctor.job import started
+from waywiser.look.job import started
 
 if TYPE_CHECKING:
     from waywiser import _core

@@ -17,9 +17,9 @@ from waywiser.apply.memory_policy import prefer_memory
 from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import all_kept, kept
 from waywiser.checked import clean
-from waywiser.doctor.job import job, local_rank
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
+from waywiser.look.job import job, local_rank
 from waywiser.pair_rates import rates_for
 
 _NO_BINDING = "--no-binding"

@@ -13,8 +13,8 @@ from waywiser.apply.job_libraries import JobLibraries
 from waywiser.apply.rank_setup import setup_for
 from waywiser.bench.team import TeamError
 from waywiser.bench.ucx_perftest import Program, Row, batch, program_at
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
+from waywiser.look.finding import Unknown
 from waywiser.progress import say
 
 # Name -> its test, and the memory of sender and receiver.

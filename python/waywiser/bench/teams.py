@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.apply.benchmarks import clean_environment
-from waywiser.bench.nccl_library import find_libnccl, look_for_nccl
 from waywiser.bench.nvshmem_kernels import compiled_for_nvshmem
 from waywiser.bench.nvshmem_library import look_for_nvshmem
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
+from waywiser.look.nccl_library import find_libnccl, look_for_nccl
 from waywiser.ranks.job import Job, outside_jobs
 from waywiser.stages import PEER_PROGRAM
 

@@ -156,7 +156,7 @@ def among(words: list[str], known: tuple[str, ...], option: str) -> list[str]:
 
 def _in_job() -> bool:
     """Whether a launcher has started this process as one of several ranks."""
-    from waywiser.doctor.job import started
+    from waywiser.look.job import started
 
     return started().size > 1
 

@@ -94,7 +94,7 @@ def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulat
     """Prints the setup of each rank of this node."""
     from waywiser.apply.running import setups_json, show_setups
     from waywiser.apply.start_rank import setups_here
-    from waywiser.doctor.job import local_rank
+    from waywiser.look.job import local_rank
 
     ranks = [local_rank()] if in_job else [(rank, count) for rank in range(count)]
     setups = setups_here(output, ranks, os.environ, bound, accept_simulated)
@@ -115,7 +115,7 @@ def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_
 def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:
     """Becomes the program; on the first rank of a node with --watch, starts it and watches these paths."""
     from waywiser.apply.running import watching
-    from waywiser.doctor.job import local_rank, nodes
+    from waywiser.look.job import local_rank, nodes
 
     if watched_for is None or local_rank()[0] != 0:
         os.execvp(started[0], started)
@@ -127,7 +127,7 @@ def _required(text: str) -> list[str]:
     if not text:
         return []
     from waywiser.apply.require import missing, required
-    from waywiser.doctor.root import Root
+    from waywiser.look.root import Root
 
     roads = required(text)
     lines = missing(roads, Root())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from waywiser.doctor import machine, nvidia, pci, probes
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, warning
-from waywiser.doctor.root import Root
+from waywiser.look import machine, nvidia, pci, probes
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
+from waywiser.look.root import Root
 
 _NO_GPU = "no NVIDIA GPU"
 _VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b")

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterable
 
-from waywiser.doctor import pci, rdma
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.job import local_rank, started
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 from waywiser.files import check_json_bounds, read_bytes
+from waywiser.look import pci, rdma
+from waywiser.look.finding import Unknown
+from waywiser.look.job import local_rank, started
+from waywiser.look.root import Root
 
 _SYS_PTRACE = 19
 

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.answers import answer_in, give_answer
-from waywiser.doctor.libraries import installed
-from waywiser.doctor.root import Root
+from waywiser.look.answers import answer_in, give_answer
+from waywiser.look.cuda_driver import gpu_count
+from waywiser.look.installed_libraries import installed
+from waywiser.look.root import Root
 
 _PATIENCE = 60.0
 
@@ -51,7 +52,7 @@ def look_for_nccl() -> Found:
 
 def look_for(module: str, opener: str) -> Found:
     """Asks in a separate process, since an opened driver stays open. `opener` raises OSError."""
-    question = f"from waywiser.bench.nccl_library import answer; from {module} import {opener}; answer({opener})"
+    question = f"from waywiser.look.nccl_library import answer; from {module} import {opener}; answer({opener})"
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     try:
         done = subprocess.run(
@@ -67,8 +68,6 @@ def look_for(module: str, opener: str) -> Found:
 
 def answer(open_library: Callable[[], object]) -> None:
     """Prints the answer."""
-    from waywiser.bench.cuda_memory import gpu_count
-
     found: dict[str, int | str] = {"gpus": 0, "no_gpus": "", "no_library": ""}
     try:
         found["gpus"] = gpu_count()

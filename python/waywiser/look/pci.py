@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 
 _FOLDER = "/sys/bus/pci/devices"
 _BUS_ID = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

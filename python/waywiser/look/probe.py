@@ -1,4 +1,4 @@
-"""Queries that need a driver library, each in its own process: `python -m waywiser.doctor.probe cuda`.
+"""Queries that need a driver library, each in its own process: `python -m waywiser.look.probe cuda`.
 
 Each query prints one JSON object. It allocates nothing on a GPU and changes nothing.
 """
@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from waywiser.answers import give_answer
+from waywiser.look.answers import give_answer
 
 _MOST_GPUS = 64
 _ATTRIBUTES = {

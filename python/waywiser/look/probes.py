@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from waywiser.answers import answer_in
-from waywiser.doctor.commands import PROBE
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look.answers import answer_in
+from waywiser.look.commands import PROBE
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 
 _LIBRARY = {"cuda": "the CUDA driver", "verbs": "libibverbs", "nvml": "NVML"}
 

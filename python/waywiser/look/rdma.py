@@ -6,9 +6,9 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from waywiser.doctor import pci
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look import pci
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 
 FOLDER = "/sys/class/infiniband"
 _MOST_GIDS = 256

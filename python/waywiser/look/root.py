@@ -11,8 +11,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from waywiser.doctor.commands import Commands, Live
-from waywiser.doctor.finding import Unknown
+from waywiser.look.commands import Commands, Live
+from waywiser.look.finding import Unknown
 
 _LARGEST = 1 << 20
 _LARGEST_SEARCHED = 64 << 20

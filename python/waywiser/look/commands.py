@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from waywiser.doctor.finding import Unknown
+from waywiser.look.finding import Unknown
 
 _SECONDS = 20.0
 _LARGEST = 4 << 20
-PROBE = "waywiser-probe"  # not a program: `python -m waywiser.doctor.probe`
+PROBE = "waywiser-probe"  # not a program: `python -m waywiser.look.probe`
 
 
 class Commands(Protocol):
@@ -88,7 +88,7 @@ class Live:
         extra = {"LC_ALL": "C"}
         if command[0] == PROBE:
             extra["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), *sys.path)))
-            return (sys.executable, "-m", "waywiser.doctor.probe", *command[1:]), extra
+            return (sys.executable, "-m", "waywiser.look.probe", *command[1:]), extra
         if shutil.which(command[0], path=path):
             return command, extra
         beside = Path(sys.executable).with_name("ompi_info")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 
 _SETTING = re.compile(r"(UCX_[A-Z0-9_]{1,80})=(.{0,400})")
 _RATE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([KMGT]?)B(?:ps|/s|s)", re.IGNORECASE)

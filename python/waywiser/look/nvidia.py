@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 
 Section = dict[str, Any]
 _MOST_LINES = 20_000

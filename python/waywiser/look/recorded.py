@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.checked import Node
-from waywiser.doctor.commands import Replayed
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 from waywiser.files import read_json
+from waywiser.look.commands import Replayed
+from waywiser.look.root import Root
 
 FILE, SCHEMA, VERSION = "waywiser-root.json", "waywiser.root", 1
 
