@@ -17,7 +17,8 @@ from pathlib import Path
 from waywiser.apply.job_libraries import JobMpi, linked
 from waywiser.apply.setting import Setting
 from waywiser.errors import InputError
-from waywiser.ranks.hosts import Host
+from waywiser.run.clean_environment import KEPT
+from waywiser.run.hosts import Host
 from waywiser.signals import ended_by_signals
 
 Case = tuple[str, int]  # test, bytes
@@ -27,16 +28,6 @@ Benchmark = Callable[[Mapping[str, str]], Times]
 SIZES = (24, 1536, 12288, 98304, 786432, 6291456)
 _SECONDS = 180.0
 _OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allreduce"}
-STEERING = ("UCX_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
-# Variables that a machine or its network needs to work at all, independent of speed: NVLink multicast switched off, the
-# RoCE address, how nodes are reached.
-KEPT = ("NCCL_NVLS_ENABLE", "NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent")
-
-
-def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without variables that steer the libraries or describe a job around this program."""
-    drop = (*STEERING, "OMPI_COMM_", "PMIX_", "PMI_", "ORTE_")
-    return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(drop)}
 
 
 @ended_by_signals()

@@ -19,6 +19,7 @@ from waywiser.files import write_text_atomically
 from waywiser.look.finding import Unknown
 from waywiser.look.installed_libraries import installed
 from waywiser.look.root import Root
+from waywiser.run.clean_environment import clean_environment
 
 _ROUNDS = 6
 
@@ -44,7 +45,7 @@ def _openmpi(settings_file: Path, ranks: int, jobs: JobLibraries, tell: Tell) ->
     if jobs.mpi is None:
         raise InputError(jobs.no_mpi)
     file = settings_file.with_suffix(".coll-rules.conf")
-    clean = benchmarks.clean_environment(os.environ)
+    clean = clean_environment(os.environ)
     benchmark = benchmarks.openmpi(jobs.mpi, ranks, TUNING_SIZES, clean, (TEST,))
     found, text = openmpi_rules(openmpi_algorithms(jobs.root()), benchmark, ranks, _ROUNDS, file, tell)
     if text:
@@ -58,7 +59,7 @@ def _nccl(settings_file: Path, gpus: int, tell: Tell) -> Iterator[Setting | Left
     if gpus < 2:
         return
     file = settings_file.with_suffix(".nccl-tuner.csv")
-    benchmark, _, _ = nccl(gpus, TUNING_SIZES, benchmarks.clean_environment(os.environ), (TEST,))
+    benchmark, _, _ = nccl(gpus, TUNING_SIZES, clean_environment(os.environ), (TEST,))
     plugin = next(iter(installed(Root(), "libnccl-tuner-example")), "")
     found, text = nccl_choices(benchmark, gpus, _ROUNDS, file, plugin, tell)
     if text:

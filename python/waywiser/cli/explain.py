@@ -148,9 +148,9 @@ def _open_links(results: Results, source: str, destination: str) -> str:
 def _binding(output: Path, machine: str | None, ranks: int | None, as_json: bool) -> None:
     """Shows the binding of ranks: to the CPUs that this process may use, or to all CPUs of another machine."""
     from waywiser import _core
-    from waywiser.apply.running import bindings, setups_json, show_binding
     from waywiser.apply.store import kept
     from waywiser.pair_rates import rates_for
+    from waywiser.run.running import bindings, setups_json, show_binding
     from waywiser.topology import load_topology
 
     topology = _core.discover() if machine is None else load_topology(machine)

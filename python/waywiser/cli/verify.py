@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from waywiser.apply.job_libraries import JobLibraries
     from waywiser.apply.prove import Proof
     from waywiser.apply.setting import Settings
-    from waywiser.ranks.hosts import Host
+    from waywiser.run.hosts import Host
 
 _ROUNDS, _QUICK_ROUNDS = 7, 5
 _LIBRARIES = ("openmpi", "nccl", "ucx")
@@ -102,7 +102,7 @@ def verify(
 
 def _nodes(file: Path | None, library: str, ranks: int) -> list[Host]:
     """The nodes of the ranks; none if all ranks run here."""
-    from waywiser.ranks.hosts import place_ranks, read_hosts
+    from waywiser.run.hosts import place_ranks, read_hosts
 
     if file is None:
         return []
@@ -120,11 +120,12 @@ def _benchmark(
 ) -> tuple[Benchmark, str, dict[str, str]]:
     """The benchmark, at sizes that the profile lacks; its name, and the files of the libraries that it times."""
     from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+    from waywiser.run.clean_environment import KEPT, clean_environment
 
     all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
     sizes = _sizes(Results(output), all_sizes)[:: 2 if quick else 1]
-    environment = benchmarks.clean_environment(os.environ)
-    for name in benchmarks.KEPT:
+    environment = clean_environment(os.environ)
+    for name in KEPT:
         if name in environment:
             say(f"{name}={environment[name]} stays set for all")
     if library == "nccl":
@@ -237,9 +238,9 @@ def _show(
 
 def _against_environment(output: Path, benchmark: Benchmark, rounds: int) -> Proof:
     """Compares the current environment with the one that `waywiser run` makes; drops and keeps nothing."""
-    from waywiser.apply.benchmarks import STEERING
     from waywiser.apply.prove import Variant, against
-    from waywiser.apply.start_rank import setup_here
+    from waywiser.run.clean_environment import STEERING
+    from waywiser.run.start_rank import setup_here
 
     now = {name: value for name, value in os.environ.items() if name.startswith(STEERING)}
     say("set now: " + (" ".join(f"{name}={value}" for name, value in now.items()) or "nothing"))

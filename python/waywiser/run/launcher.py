@@ -13,16 +13,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.apply.memory_policy import prefer_memory
 from waywiser.errors import InputError
-from waywiser.ranks.ends import Ends
-from waywiser.ranks.job import Job
-from waywiser.ranks.keeper import Keeper, kept_elsewhere
-from waywiser.ranks.lines import Lines
+from waywiser.run.ends import Ends
+from waywiser.run.job import Job
+from waywiser.run.keeper import Keeper, kept_elsewhere
+from waywiser.run.lines import Lines
+from waywiser.run.memory_policy import prefer_memory
 from waywiser.signals import ENDING, handle, restore
 
 if TYPE_CHECKING:
-    from waywiser.apply.rank_setup import RankSetup
+    from waywiser.run.rank_setup import RankSetup
 
 GRACE = 3.0  # seconds that the other ranks have to report errors after one has failed
 _PATIENCE_AFTER_TERM = 2.0
@@ -108,7 +108,7 @@ class Launcher:
         mine = os.sched_getaffinity(0)
         setup: RankSetup | None = None
         if self._job.results is not None:
-            from waywiser.apply.start_rank import say_predicted
+            from waywiser.run.start_rank import say_predicted
 
             setups = self._setups(self._job.results, int(variables["WAYWISER_LOCAL_SIZE"]))
             setup = setups[int(variables["WAYWISER_LOCAL_RANK"])]
@@ -134,7 +134,7 @@ class Launcher:
     def _setups(self, results: Path, size: int) -> list[RankSetup]:
         """The set-ups of all ranks of this machine; the machine is examined only once."""
         if self._made is None:
-            from waywiser.apply.start_rank import say_why, setups_here
+            from waywiser.run.start_rank import say_why, setups_here
 
             ranks = [(rank, size) for rank in range(size)]
             self._made = setups_here(results, ranks, os.environ, self._job.bind, self._job.accept_simulated)
@@ -144,7 +144,7 @@ class Launcher:
     def _plan_variable(self, results: Path) -> dict[str, str]:
         """The plan that all ranks follow; none if some ranks are on other machines."""
         if self._plan is None:
-            from waywiser.apply.start_rank import plan_to_follow
+            from waywiser.run.start_rank import plan_to_follow
 
             all_here = self._job.places is None
             self._plan = str((plan_to_follow(results) if all_here else None) or "")
@@ -158,7 +158,7 @@ class Launcher:
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
         command = self._job.command
         if self._job.results is not None:
-            from waywiser.apply.start_rank import command_for
+            from waywiser.run.start_rank import command_for
 
             command = command_for(self._job.results, command, self._job.bind, self._job.accept_simulated)
         program = f"exec env {settings} {shlex.join(command)} </dev/null 3<&-"

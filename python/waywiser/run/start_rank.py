@@ -1,4 +1,4 @@
-"""Sets variables for this node, binds, and becomes the rank's program. `python -m waywiser.apply.start_rank`.
+"""Sets variables for this node, binds, and becomes the rank's program. `python -m waywiser.run.start_rank`.
 
 It runs on the node of the rank, so that one command serves a cluster of different node types.
 """
@@ -13,14 +13,14 @@ from pathlib import Path
 
 import waywiser.plan as plan_schema
 from waywiser.apply.hand_out import ACCEPT
-from waywiser.apply.memory_policy import prefer_memory
-from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import all_kept, kept
 from waywiser.checked import clean
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
 from waywiser.look.job import job, local_rank
 from waywiser.pair_rates import rates_for
+from waywiser.run.memory_policy import prefer_memory
+from waywiser.run.rank_setup import RankSetup, setup_for
 
 _NO_BINDING = "--no-binding"
 _OPTIONS = (_NO_BINDING, ACCEPT)
@@ -93,7 +93,7 @@ def say_predicted(setup: RankSetup, rank: str) -> None:
 def command_for(results: Path, command: Sequence[str], bind: bool = True, accept_simulated: bool = False) -> list[str]:
     """The command that a launcher starts instead of `command`."""
     options = [option for option, on in ((_NO_BINDING, not bind), (ACCEPT, accept_simulated)) if on]
-    return [sys.executable, "-m", "waywiser.apply.start_rank", *options, str(results), *command]
+    return [sys.executable, "-m", "waywiser.run.start_rank", *options, str(results), *command]
 
 
 def become(setup: RankSetup, command: Sequence[str]) -> None:

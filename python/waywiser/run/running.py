@@ -13,9 +13,9 @@ from waywiser.look.job import started
 
 if TYPE_CHECKING:
     from waywiser import _core
-    from waywiser.apply.rank_setup import RankSetup
     from waywiser.apply.setting import Settings
     from waywiser.profile import Pair
+    from waywiser.run.rank_setup import RankSetup
 
 
 def running_in_job(count: int) -> bool:
@@ -57,7 +57,7 @@ def bindings(
     measured: Mapping[Pair, float] | None = None,
 ) -> list[RankSetup]:
     """The setup of each of `ranks` ranks of a node; `measured` as in `setup_for`."""
-    from waywiser.apply.rank_setup import setup_for
+    from waywiser.run.rank_setup import setup_for
 
     return [setup_for(topology, settings, rank, ranks, {}, allowed, measured=measured) for rank in range(ranks)]
 
@@ -92,9 +92,9 @@ def _ranges(cpus: Sequence[int]) -> str:
 
 def watching(results: Path, wanted: Sequence[str], run: Callable[[], int], hosts: int) -> int:
     """Runs on this many `hosts`, then prints the paths that the bytes took on this node and keeps them for `doctor`."""
-    from waywiser.apply.watch import keep_watched, watched
     from waywiser.monitor.counters import fresh, read_counters
     from waywiser.progress import say
+    from waywiser.run.watch import keep_watched, watched
 
     before, start = read_counters(fresh()), time.monotonic()
     code = run()
