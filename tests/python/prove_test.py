@@ -13,20 +13,21 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, job_libraries, nccl_benchmarks, ucx_benchmark
-from waywiser.apply.carried import CountedBenchmark, transport_lines
-from waywiser.apply.chance import chance_faster
-from waywiser.apply.evidence import keep_evidence, summary_json
+from waywiser.apply import job_libraries
 from waywiser.apply.job_libraries import JobLibraries, JobMpi, find_mpi
-from waywiser.apply.proof_table import print_proof
 from waywiser.apply.provable import split
-from waywiser.apply.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
 from waywiser.monitor.counters import Sample
+from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
+from waywiser.prove.carried import CountedBenchmark, transport_lines
+from waywiser.prove.chance import chance_faster
+from waywiser.prove.evidence import keep_evidence, summary_json
+from waywiser.prove.proof_table import print_proof
+from waywiser.prove.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.run.clean_environment import clean_environment
 from waywiser.run.hosts import Host
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
 from waywiser.errors import InputError
 from waywiser.look.finding import Unknown
+from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.run.clean_environment import clean_environment
 
 pytestmark = pytest.mark.slow

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waywiser import _core
-from waywiser.apply.prove import LEAST_ROUNDS
 from waywiser.cli.options import Mpirun, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.progress import say
+from waywiser.prove.prove import LEAST_ROUNDS
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
-    from waywiser.apply.benchmarks import Benchmark
-    from waywiser.apply.carried import CountedBenchmark
     from waywiser.apply.job_libraries import JobLibraries
-    from waywiser.apply.prove import Proof
     from waywiser.apply.setting import Settings
+    from waywiser.prove.benchmarks import Benchmark
+    from waywiser.prove.carried import CountedBenchmark
+    from waywiser.prove.prove import Proof
     from waywiser.run.hosts import Host
 
 _ROUNDS, _QUICK_ROUNDS = 7, 5
@@ -67,10 +67,10 @@ def verify(
 
     The counters of this node's devices prove which transport carried the bytes; only the times say what is faster.
     """
-    from waywiser.apply.carried import CountedBenchmark
     from waywiser.apply.job_libraries import find_job_libraries
-    from waywiser.apply.tried import tried
     from waywiser.monitor.counters import fresh, read_counters
+    from waywiser.prove.carried import CountedBenchmark
+    from waywiser.prove.tried import tried
 
     if library not in _LIBRARIES or baseline not in ("default", "environment"):
         raise InputError(
@@ -119,7 +119,7 @@ def _benchmark(
     library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries, nodes: list[Host]
 ) -> tuple[Benchmark, str, dict[str, str]]:
     """The benchmark, at sizes that the profile lacks; its name, and the files of the libraries that it times."""
-    from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+    from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
     from waywiser.run.clean_environment import KEPT, clean_environment
 
     all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
@@ -188,9 +188,9 @@ def _proved(
 
     `other`: libraries whose settings are not tried, with the reason.
     """
-    from waywiser.apply.benchmarks import groups_of
     from waywiser.apply.provable import split
-    from waywiser.apply.prove import Variant, prove, proved
+    from waywiser.prove.benchmarks import groups_of
+    from waywiser.prove.prove import Variant, prove, proved
 
     result, proofs = settings, []
     base = Variant("default", {})
@@ -214,8 +214,8 @@ def _proved(
 def _keep(
     output: Path, result: Settings, library: str, proofs: list[Proof], benchmark: CountedBenchmark, nodes: list[str]
 ) -> None:
-    from waywiser.apply.evidence import keep_evidence
     from waywiser.apply.store import keep
+    from waywiser.prove.evidence import keep_evidence
 
     keep(output, result)
     state = {"load": " ".join(f"{one:.2f}" for one in os.getloadavg()), "cpus": str(os.cpu_count())}
@@ -226,8 +226,8 @@ def _keep(
 def _show(
     result: Settings, what: str, proofs: list[Proof], benchmark: CountedBenchmark, title: str, as_json: bool
 ) -> None:
-    from waywiser.apply.evidence import summary_json
-    from waywiser.apply.proof_table import print_proof
+    from waywiser.prove.evidence import summary_json
+    from waywiser.prove.proof_table import print_proof
 
     if as_json:
         typer.echo(summary_json(result, what, proofs, benchmark))
@@ -238,7 +238,7 @@ def _show(
 
 def _against_environment(output: Path, benchmark: Benchmark, rounds: int) -> Proof:
     """Compares the current environment with the one that `waywiser run` makes; drops and keeps nothing."""
-    from waywiser.apply.prove import Variant, against
+    from waywiser.prove.prove import Variant, against
     from waywiser.run.clean_environment import STEERING
     from waywiser.run.start_rank import setup_here
 

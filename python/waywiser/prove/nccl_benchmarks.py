@@ -10,13 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from waywiser.apply.benchmarks import Benchmark, Times, run_benchmark
 from waywiser.apply.job_libraries import linked
-from waywiser.apply.team_benchmark import timed_by
 from waywiser.bench.team import Team
 from waywiser.bench.teams import Setup, python_ranks
 from waywiser.errors import InputError
 from waywiser.look.nccl_library import find_libnccl, look_for_nccl
+from waywiser.prove.benchmarks import Benchmark, Times, run_benchmark
+from waywiser.prove.team_benchmark import timed_by
 
 # Three times a power of two, as `benchmarks.SIZES`: links between GPUs need more bytes to fill.
 SIZES = (24, 1536, 98304, 786432, 6291456, 25165824)

@@ -9,11 +9,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.apply.evidence import SCHEMA, VERSION
 from waywiser.apply.setting import Settings
 from waywiser.checked import Node
 from waywiser.files import read_json
 from waywiser.profile import Pair, Profile
+from waywiser.prove.evidence import SCHEMA, VERSION
 
 PROVED, EXPECTED, PREDICTED, TOLD, ASSUMED = (
     "proved",

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from waywiser.apply.gains import ASSUMED, PREDICTED
-from waywiser.apply.savings import Job, Saving, seconds_of
+from waywiser.prove.gains import ASSUMED, PREDICTED
+from waywiser.prove.savings import Job, Saving, seconds_of
 from waywiser.terminal import add, print_result, table
 
 

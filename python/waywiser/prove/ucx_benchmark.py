@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from waywiser import _core
-from waywiser.apply.benchmarks import Benchmark, Case, Times
 from waywiser.apply.job_libraries import JobLibraries
 from waywiser.bench.team import TeamError
 from waywiser.bench.ucx_perftest import Program, Row, batch, program_at
 from waywiser.errors import InputError
 from waywiser.look.finding import Unknown
 from waywiser.progress import say
+from waywiser.prove.benchmarks import Benchmark, Case, Times
 from waywiser.run.rank_setup import setup_for
 
 # Name -> its test, and the memory of sender and receiver.

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from waywiser.apply.gains import TOLD, Gain, NodeGains, same_everywhere
 from waywiser.checked import clean
 from waywiser.errors import InputError
+from waywiser.prove.gains import TOLD, Gain, NodeGains, same_everywhere
 
 _YEAR = 365.25 * 24 * 3600
 _MOST_ROWS = 5_000_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from waywiser.apply.benchmarks import Benchmark, Times
-from waywiser.apply.prove import AGAIN, Proof
 from waywiser.monitor.counters import KIND_NAMES, Sample, moved_between, packets_between
+from waywiser.prove.benchmarks import Benchmark, Times
+from waywiser.prove.prove import AGAIN, Proof
 from waywiser.units import format_bytes
 
 _NOTICED = 1 << 20  # bytes a run: less is background traffic

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from waywiser.apply.benchmarks import Benchmark, Case, Times
-from waywiser.apply.chance import chance_faster
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.errors import InputError
+from waywiser.prove.benchmarks import Benchmark, Case, Times
+from waywiser.prove.chance import chance_faster
 
 AGAIN = "the same again"
 WORTH = 1.03  # the smallest average gain that justifies a setting

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from waywiser.apply import benchmarks
-from waywiser.apply.algorithms import TEST, TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
 from waywiser.apply.job_libraries import JobLibraries
-from waywiser.apply.nccl_benchmarks import nccl
-from waywiser.apply.prove import Tell
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import file_of
 from waywiser.errors import InputError
@@ -19,6 +15,10 @@ from waywiser.files import write_text_atomically
 from waywiser.look.finding import Unknown
 from waywiser.look.installed_libraries import installed
 from waywiser.look.root import Root
+from waywiser.prove import benchmarks
+from waywiser.prove.algorithms import TEST, TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
+from waywiser.prove.nccl_benchmarks import nccl
+from waywiser.prove.prove import Tell
 from waywiser.run.clean_environment import clean_environment
 
 _ROUNDS = 6

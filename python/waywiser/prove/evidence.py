@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from waywiser.apply.carried import Carried, CountedBenchmark
-from waywiser.apply.prove import Proof
 from waywiser.apply.setting import Settings
 from waywiser.apply.store import file_of
 from waywiser.files import write_text_atomically
+from waywiser.prove.carried import Carried, CountedBenchmark
+from waywiser.prove.prove import Proof
 from waywiser.stages import now
 
 SCHEMA = "waywiser.evidence"

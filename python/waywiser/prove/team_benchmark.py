@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from waywiser.apply.benchmarks import Benchmark, Times
 from waywiser.bench.conduct import Case, Contender
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.team import NotOffered, TeamError, Timed
 from waywiser.errors import InputError
+from waywiser.prove.benchmarks import Benchmark, Times
 
 Start = Callable[[Path, Mapping[str, str]], Timed]
 _SLICES = 3

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from waywiser.apply.benchmarks import Benchmark, Case
-from waywiser.apply.chance import chance_faster
 from waywiser.apply.nccl import Choice, tuner_table
 from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
-from waywiser.apply.prove import CHANCE, WORTH, Tell, Variant, measured
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.look.root import Root
+from waywiser.prove.benchmarks import Benchmark, Case
+from waywiser.prove.chance import chance_faster
+from waywiser.prove.prove import CHANCE, WORTH, Tell, Variant, measured
 from waywiser.units import format_bytes, format_seconds
 
 # Powers of two, like those of a profile: `verify` uses others.
