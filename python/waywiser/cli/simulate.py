@@ -227,10 +227,11 @@ def _write_trace(file: Path, trace: dict[str, Any]) -> None:
 
 def _published(machines: list[str], as_json: bool, markdown: bool) -> None:
     from waywiser import terminal
+    from waywiser.cli import run
     from waywiser.report import simulated
     from waywiser.simulator.published import compare
 
-    rows = compare(machines)
+    rows = compare(run, machines)
     if as_json:
         typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
     elif markdown:
