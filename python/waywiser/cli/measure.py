@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from waywiser.campaign import Request, measure_into, operations_in
 from waywiser.cli.options import Backend, Budget, Costs, Quick, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.profile import warning
 from waywiser.results import DEFAULT, Results
+from waywiser.tune.campaign import Request, measure_into, operations_in
 
 
 def measure(

@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from waywiser.campaign import Request, measure_into
 from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
 from waywiser.cli.tune_remote import tune_remote
-from waywiser.collective_tuning import collectives_into
 from waywiser.errors import InputError
-from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.plot_packages import why_no_plots
 from waywiser.results import DEFAULT, Results
 from waywiser.signals import ended_by_signals
+from waywiser.tune.campaign import Request, measure_into
+from waywiser.tune.collective_tuning import collectives_into
+from waywiser.tune.other_machine import takes_part_only, the_other_machine
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
 # Upper limits for measuring and verifying: with GPUs, set-up and report a run takes under 10 min.

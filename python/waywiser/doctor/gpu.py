@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from waywiser.doctor.measured import unverified_pairs
 from waywiser.look import machine, nvidia, pci, probes
 from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
 from waywiser.look.root import Root
@@ -150,8 +151,6 @@ def peers(root: Root) -> Finding:
     """D11."""
     if len(pci.gpus(root)) < 2:
         return absent("fewer than two GPUs")
-    from waywiser.doctor.measured import unverified_pairs
-
     matrix = probes.peer_matrix(root)
     count = len(matrix)
     refused = [f"{a}>{b}" for a in range(count) for b in range(count) if not matrix[a][b]]

@@ -16,6 +16,8 @@ from waywiser.profile import OPERATIONS, Profile
 from waywiser.profile_reader import read_profile
 from waywiser.progress import bar, say
 from waywiser.results import Results
+from waywiser.simulator.costs import costs_json
+from waywiser.topology import load_topology
 
 if TYPE_CHECKING:
     from waywiser.simulator.cluster import Cluster
@@ -71,9 +73,6 @@ class Request:
 
     def simulation(self, topology: Any) -> stages.Simulation | None:
         """The simulator's input in addition to the topology; None if times are not simulated."""
-        from waywiser.simulator.costs import costs_json
-        from waywiser.topology import load_topology
-
         if self.kind != "simulated":
             return None
         values = self.cluster.costs if self.cluster else {}
@@ -104,8 +103,6 @@ class Request:
         """This machine; with virtual GPUs the machine whose name or file is `machine`."""
         if self.machine is None:
             return _core.discover()
-        from waywiser.topology import load_topology
-
         return load_topology(self.machine)
 
 

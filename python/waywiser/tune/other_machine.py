@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import waywiser._core as _core
 from waywiser import stages
-from waywiser.campaign import Request
 from waywiser.errors import InputError
 from waywiser.progress import say
+from waywiser.tune.campaign import Request
 
 
 def take_all_cpus() -> None:

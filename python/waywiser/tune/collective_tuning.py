@@ -6,8 +6,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from waywiser.bench.ways import Ranks
+from waywiser.bench.team import TeamError
+from waywiser.bench.ways import Ranks, measured, ranks_to_time
 from waywiser.profile import COLLECTIVES
+from waywiser.progress import bar, say
 from waywiser.results import Results
 
 
@@ -16,10 +18,6 @@ def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -
 
     An optional step: if it fails, prints one line with the reason and goes on.
     """
-    from waywiser.bench.team import TeamError
-    from waywiser.bench.ways import measured, ranks_to_time
-    from waywiser.progress import bar, say
-
     profile: dict[str, Any] = json.loads(results.needed_profile_text())
     known: list[dict[str, Any]] = [] if fresh else list(profile.get("collectives") or [])
     new: list[dict[str, Any]] = []
