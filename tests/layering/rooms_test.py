@@ -105,7 +105,7 @@ def names_in(node: ast.AST) -> Iterator[str]:
 
 
 def imports_in(text: str, source: str) -> list[Import]:
-    found = []
+    found: list[Import] = []
 
     def walk(node: ast.AST, lazy: bool) -> None:
         for child in ast.iter_child_nodes(node):

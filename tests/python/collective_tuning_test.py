@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from made_up import write
 
-from waywiser.bench import ways
 from waywiser.bench.team import NotOffered
 from waywiser.cli import run
 from waywiser.results import Results
+from waywiser.tune import ways
 from waywiser.tune.collective_tuning import _missing, collectives_into
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from waywiser.bench.team import TeamError
-from waywiser.bench.ways import Ranks, measured, ranks_to_time
 from waywiser.profile import COLLECTIVES
 from waywiser.progress import bar, say
 from waywiser.results import Results
+from waywiser.tune.ways import Ranks, measured, ranks_to_time
 
 
 def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -> None:
