@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from waywiser import _core, plan
-from waywiser.apply.savings import read_jobs
 from waywiser.errors import InputError
 from waywiser.files import read_bytes, read_json
 from waywiser.plan import read_plan
-from waywiser.ranks.hosts import read_hosts
+from waywiser.prove.savings import read_jobs
 from waywiser.results import load_profile
+from waywiser.run.hosts import read_hosts
 from waywiser.simulator.cluster import read_cluster
 from waywiser.topology.load import read_topology_file
 

@@ -11,10 +11,10 @@ import pytest
 from doctor_machines import build
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, collectives
-from waywiser.apply.algorithms import TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
-from waywiser.apply.benchmarks import SIZES, Times
 from waywiser.apply.setting import LeftOut, Setting
+from waywiser.prove import benchmarks, collectives
+from waywiser.prove.algorithms import TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
+from waywiser.prove.benchmarks import SIZES, Times
 
 ALGORITHMS = {"basic linear": 1, "recursive doubling": 3, "ring": 4}
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.answers import answer_in, give_answer
-from waywiser.apply.benchmarks import read_mpi4py
-from waywiser.bench.nccl_library import look_for_nccl
 from waywiser.bench.own_server import own_server
-from waywiser.doctor.probes import probe
-from waywiser.doctor.root import Root
+from waywiser.look.answers import answer_in, give_answer
+from waywiser.look.nccl_library import look_for_nccl
+from waywiser.look.probes import probe
+from waywiser.look.root import Root
 from waywiser.offload.connect import state_of
+from waywiser.prove.benchmarks import read_mpi4py
 
 NOISE = """
 import atexit, os

@@ -21,8 +21,8 @@ from waywiser.apply.propose import settings_for
 from waywiser.apply.render import render
 from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import all_kept, keep, kept
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
+from waywiser.look.finding import Unknown
 from waywiser.profile_reader import read_profile
 from waywiser.topology.load import read_machine
 

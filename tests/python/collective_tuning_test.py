@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from made_up import write
 
-from waywiser.bench import ways
 from waywiser.bench.team import NotOffered
 from waywiser.cli import run
-from waywiser.collective_tuning import _missing, collectives_into
 from waywiser.results import Results
+from waywiser.tune import ways
+from waywiser.tune.collective_tuning import _missing, collectives_into
 
 pytestmark = pytest.mark.slow
 SECONDS = {"LL": 2e-6, "host": 50e-6}

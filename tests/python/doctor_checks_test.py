@@ -12,8 +12,8 @@ from doctor_machines import build
 
 from waywiser.doctor.check import looked
 from waywiser.doctor.checks import CHECKS
-from waywiser.doctor.finding import Status
-from waywiser.doctor.root import Root
+from waywiser.look.finding import Status
+from waywiser.look.root import Root
 
 BY_ID = {check.id: check for check in CHECKS}
 

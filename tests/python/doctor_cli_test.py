@@ -15,13 +15,14 @@ from verb_runs import Run
 
 from waywiser.doctor import libraries
 from waywiser.doctor.compare import code, compare, node_names, worst_first
-from waywiser.doctor.finding import Status
 from waywiser.doctor.gather import gather_reports
-from waywiser.doctor.job import Job
 from waywiser.doctor.report import SCHEMA, Report, examine, read_report, selected
-from waywiser.doctor.root import Root
 from waywiser.doctor.table import print_comparison
 from waywiser.errors import InputError
+from waywiser.look import installed_libraries
+from waywiser.look.finding import Status
+from waywiser.look.job import Job
+from waywiser.look.root import Root
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_wheels_of_this_python_are_no_second_copy(tmp_path: Path, monkeypatch: p
         (wheel / "libucx/lib" / name).touch()
     root = build(tmp_path / "n1", {})
     monkeypatch.setattr(sys, "path", [str(wheel)])
-    monkeypatch.setattr(libraries, "_FOLDERS", (str(tmp_path / "system"),))
+    monkeypatch.setattr(installed_libraries, "FOLDERS", (str(tmp_path / "system"),))
     monkeypatch.setattr(libraries, "mapped", lambda root, library: [])
     (tmp_path / "system").mkdir()
     here = Root("/", {}, root.commands)

@@ -12,13 +12,13 @@ from doctor_machines import GPU0, OPEN, build, gpu, nic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waywiser.doctor import nvidia, pci
 from waywiser.doctor.check import Check, looked
 from waywiser.doctor.checks import CHECKS
-from waywiser.doctor.commands import Live
-from waywiser.doctor.finding import Status, Unknown, ok, warning
 from waywiser.doctor.report import examine
-from waywiser.doctor.root import Root
+from waywiser.look import nvidia, pci
+from waywiser.look.commands import Live
+from waywiser.look.finding import Status, Unknown, ok, warning
+from waywiser.look.root import Root
 
 NASTY = "\x1b[31mred\x1b]0;title\x07\x00\u202e" + "A" * 100_000 + "\n$(touch pwned)`id`\r%s{}[bold]"
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from waywiser.doctor.commands import Replayed
-from waywiser.doctor.root import Root
+from waywiser.look.commands import Replayed
+from waywiser.look.root import Root
 
 Files = dict[str, Any]  # path -> text, bytes, or ("link", target)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from doctor_machines import build, gpu
 
-from waywiser.doctor.finding import Status
 from waywiser.doctor.known_defects import ucx_with_gpus
+from waywiser.look.finding import Status
 
 
 @pytest.mark.parametrize(("version", "status"), [("1.21.0", Status.warning), ("1.22.0", Status.ok)])

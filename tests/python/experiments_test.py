@@ -50,9 +50,10 @@ def test_each_published_finding_is_in_a_table() -> None:
 
 
 def set_of_rows() -> list[Any]:
+    from waywiser import cli
     from waywiser.simulator.published import compare
 
-    return compare()
+    return compare(cli.run)
 
 
 @pytest.mark.parametrize("line", HERE)

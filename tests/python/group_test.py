@@ -15,7 +15,7 @@ import pytest
 from rank_jobs import COMMAND, EXAMPLES, MPIRUN, PROGRAM, finish, run, runtime_folder, start
 
 from waywiser.errors import InputError
-from waywiser.ranks.hosts import Host, place_ranks, read_hosts
+from waywiser.run.hosts import Host, place_ranks, read_hosts
 
 __all__ = ["runtime_folder"]
 

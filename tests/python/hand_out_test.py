@@ -13,10 +13,10 @@ import pytest
 
 from waywiser import _core, cli
 from waywiser.apply.hand_out import hand_out
-from waywiser.apply.prove import with_verdicts_of
 from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import file_of, keep, kept
 from waywiser.errors import InputError
+from waywiser.prove.prove import with_verdicts_of
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import made_up
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, job_libraries
+from waywiser.apply import job_libraries
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed
 from waywiser.apply.job_libraries import JobLibraries, JobMpi, find_job_libraries, find_mpi
@@ -20,9 +20,10 @@ from waywiser.apply.propose import settings_for
 from waywiser.apply.render import render
 from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import keep, kept
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
+from waywiser.look.finding import Unknown
 from waywiser.profile_reader import read_profile
+from waywiser.prove import benchmarks
 from waywiser.topology.load import read_machine
 
 PML = Setting("openmpi", "OMPI_MCA_pml", "ucx", "", "measured", "pml ucx")

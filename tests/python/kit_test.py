@@ -19,8 +19,8 @@ from verb_runs import Run
 from waywiser.doctor.checks import CHECKS
 from waywiser.doctor.metrics import report_text
 from waywiser.doctor.report import examine
-from waywiser.doctor.root import Root
 from waywiser.kit import kit_files
+from waywiser.look.root import Root
 from waywiser.monitor.counters import Sample
 from waywiser.monitor.exporter import text_of
 from waywiser.monitor.watcher import View

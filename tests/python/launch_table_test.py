@@ -15,8 +15,8 @@ from rank_jobs import (
 )
 
 from waywiser import _core
-from waywiser.doctor.job import Job, job, local_rank, nodes
 from waywiser.errors import InputError
+from waywiser.look.job import Job, job, local_rank, nodes
 
 OUTSIDE = {name: value for name, value in os.environ.items() if not _core.tells_of_a_job(name)}
 BATCH = {"SLURM_JOB_ID": "9", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "SLURM_GTIDS": "0",

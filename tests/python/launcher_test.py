@@ -23,7 +23,7 @@ from rank_jobs import (
     start,
 )
 
-from waywiser import launcher
+from waywiser.run import launcher
 
 pytestmark = pytest.mark.slow
 PLAIN = "import os, sys, time\nrank = os.environ['WAYWISER_RANK']\n"

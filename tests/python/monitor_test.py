@@ -11,8 +11,8 @@ import pytest
 from doctor_machines import Files, build, gpu, nic, smi
 
 from waywiser import cli
-from waywiser.doctor.commands import Replayed
-from waywiser.doctor.root import Root
+from waywiser.look.commands import Replayed
+from waywiser.look.root import Root
 from waywiser.monitor.counters import (
     _ERRORS,
     _RDMA_AGAIN,

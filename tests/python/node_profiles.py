@@ -7,10 +7,10 @@ from functools import cache
 
 from waywiser import stages
 from waywiser.apply.node_switches import OPERATIONS, SIZES
-from waywiser.campaign import Request
 from waywiser.profile import Profile
 from waywiser.profile_reader import read_profile
 from waywiser.simulator.cluster import Cluster, parse_cluster
+from waywiser.tune.campaign import Request
 
 STUDIED = ("hse-a", "hse-c", "hse-e")
 FAR = {"hse-e": ["gpu2"]}  # not below the switch of a NIC

@@ -33,8 +33,8 @@ from waywiser.apply.node_switches import (
 from waywiser.apply.node_table import node_markdown, rows_of
 from waywiser.apply.propose import settings_for
 from waywiser.apply.setting import Settings
-from waywiser.doctor.ucx import rates
 from waywiser.errors import InputError
+from waywiser.look.ucx import rates
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
 from waywiser.profile_reader import read_profile

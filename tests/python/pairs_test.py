@@ -10,7 +10,6 @@ import made_up
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply.rank_setup import setup_for
 from waywiser.pair_rates import pair_rates
 from waywiser.plan import read_plan
 from waywiser.profile_reader import read_profile
@@ -18,6 +17,7 @@ from waywiser.report.matrices import matrices
 from waywiser.report.sections import heat_map
 from waywiser.report.summary import to_do
 from waywiser.results import Results
+from waywiser.run.rank_setup import setup_for
 
 SLOW = ("gpu1", "gpu0")
 GPUS = [f"gpu{number}" for number in range(4)]

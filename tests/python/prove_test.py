@@ -13,21 +13,23 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, job_libraries, nccl_benchmarks, ucx_benchmark
-from waywiser.apply.carried import CountedBenchmark, transport_lines
-from waywiser.apply.chance import chance_faster
-from waywiser.apply.evidence import keep_evidence, summary_json
+from waywiser.apply import job_libraries
 from waywiser.apply.job_libraries import JobLibraries, JobMpi, find_mpi
-from waywiser.apply.proof_table import print_proof
 from waywiser.apply.provable import split
-from waywiser.apply.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
 from waywiser.monitor.counters import Sample
-from waywiser.ranks.hosts import Host
+from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
+from waywiser.prove.carried import CountedBenchmark, transport_lines
+from waywiser.prove.chance import chance_faster
+from waywiser.prove.evidence import keep_evidence, summary_json
+from waywiser.prove.proof_table import print_proof
+from waywiser.prove.prove import AGAIN, Proof, Variant, against, prove, proved
+from waywiser.run.clean_environment import clean_environment
+from waywiser.run.hosts import Host
 
 FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
 SLOW = Setting("openmpi", "OMPI_MCA_slow", "1", "", "measured", "slow")
@@ -177,7 +179,7 @@ def test_ranks_on_other_nodes_are_told_all(monkeypatch: pytest.MonkeyPatch, tmp_
     program.chmod(0o755)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     told = {"UCX_IB_GID_INDEX": "3", "UCX_TLS": "tcp", "OMPI_MCA_plm_rsh_agent": "rsh", "PATH": os.environ["PATH"]}
-    environment = benchmarks.clean_environment(told)
+    environment = clean_environment(told)
     mpi = JobMpi(str(program), "4.1.4", str(tmp_path / "libmpi.so"), "")
     run = benchmarks.openmpi(mpi, 2, (24,), environment, ("ping-pong",), [Host("a"), Host("b", 4)])
     run({"UCX_MAX_RNDV_RAILS": "1", "OMPI_MCA_pml": "ucx"})
@@ -339,8 +341,8 @@ def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_variables_around_the_program_do_not_count() -> None:
     told = {"PATH": "/bin", "UCX_TLS": "tcp", "OMPI_MCA_pml": "ob1", "PMIX_RANK": "0", "NCCL_DEBUG": "INFO"}
-    assert benchmarks.clean_environment(told) == {"PATH": "/bin"}
-    assert benchmarks.clean_environment({"NCCL_NVLS_ENABLE": "0"}) == {"NCCL_NVLS_ENABLE": "0"}
+    assert clean_environment(told) == {"PATH": "/bin"}
+    assert clean_environment({"NCCL_NVLS_ENABLE": "0"}) == {"NCCL_NVLS_ENABLE": "0"}
 
 
 def test_verify_keeps_what_won(
@@ -385,7 +387,7 @@ def test_an_mpi_of_this_machine_is_timed_and_steered() -> None:
     """A short form of the real thing: two ranks, three tests, two sizes."""
     if importlib.util.find_spec("mpi4py") is None:
         pytest.skip("mpi4py is not installed")
-    environment = {**benchmarks.clean_environment(os.environ), "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    environment = {**clean_environment(os.environ), "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     mpi = find_mpi(None)
     run = benchmarks.openmpi(mpi, 2, (24, 12288), environment)

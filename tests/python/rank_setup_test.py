@@ -13,15 +13,15 @@ import pytest
 from doctor_machines import OPEN, TWO_GPUS, build, cma, gpu, nic, nvlinks
 
 from waywiser import _core
-from waywiser.apply.rank_setup import setup_for
-from waywiser.apply.require import ROADS, missing, required
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
-from waywiser.apply.watch import keep_watched, watched
 from waywiser.doctor.checks import CHECKS
-from waywiser.doctor.job import local_rank
 from waywiser.errors import InputError
+from waywiser.look.job import local_rank
 from waywiser.monitor.counters import Sample
+from waywiser.run.rank_setup import setup_for
+from waywiser.run.require import ROADS, missing, required
+from waywiser.run.watch import keep_watched, watched
 from waywiser.topology.load import read_machine
 
 pytestmark = pytest.mark.slow
@@ -231,7 +231,7 @@ def test_processes_that_are_started_prefer_the_node_too() -> None:
     if not Path("/proc/self/numa_maps").exists():
         pytest.skip("a kernel without NUMA")
     script = (
-        "import subprocess; from waywiser.apply.memory_policy import prefer_memory; assert prefer_memory(0); "
+        "import subprocess; from waywiser.run.memory_policy import prefer_memory; assert prefer_memory(0); "
         "print(subprocess.run(['cat', '/proc/self/numa_maps'], capture_output=True, text=True).stdout); "
         "assert prefer_memory(None) and not prefer_memory(-1); print('then', open('/proc/self/numa_maps').readline())"
     )

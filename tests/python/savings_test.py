@@ -10,7 +10,12 @@ import made_up
 import pytest
 
 from waywiser import cli
-from waywiser.apply.gains import (
+from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.store import keep
+from waywiser.errors import InputError
+from waywiser.profile import Profile
+from waywiser.profile_reader import read_profile
+from waywiser.prove.gains import (
     ASSUMED,
     PROVED,
     TOLD,
@@ -20,12 +25,7 @@ from waywiser.apply.gains import (
     proved_gains,
     same_everywhere,
 )
-from waywiser.apply.savings import gains_told, read_jobs, savings
-from waywiser.apply.setting import Setting, Settings
-from waywiser.apply.store import keep
-from waywiser.errors import InputError
-from waywiser.profile import Profile
-from waywiser.profile_reader import read_profile
+from waywiser.prove.savings import gains_told, read_jobs, savings
 
 SACCT = """JobID|Partition|AllocTRES|ElapsedRaw|Start|End
 100|a100|cpu=64,gres/gpu:a100=4,gres/gpu=4,node=1|36000|2026-01-01T00:00:00|2026-01-01T10:00:00

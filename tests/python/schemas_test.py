@@ -16,18 +16,18 @@ import pytest
 from prove_test import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
-from waywiser.apply import benchmarks
-from waywiser.apply.carried import CountedBenchmark
-from waywiser.apply.evidence import evidence_json
-from waywiser.apply.prove import prove
-from waywiser.apply.watch import Watched
 from waywiser.bench import coalescing
 from waywiser.bench import offload as bench_offload
 from waywiser.bench.offload_rows import Rows
 from waywiser.bench.outcome import JSON
 from waywiser.monitor.counters import Sample
 from waywiser.offload.client import POINTS
+from waywiser.prove import benchmarks
+from waywiser.prove.carried import CountedBenchmark
+from waywiser.prove.evidence import evidence_json
+from waywiser.prove.prove import prove
 from waywiser.results import MACHINES
+from waywiser.run.watch import Watched
 
 jsonschema = pytest.importorskip("jsonschema")
 Json = dict[str, Any]

@@ -169,7 +169,7 @@ KNOWN_MISSES = {
 
 @pytest.fixture(scope="module")
 def published() -> list[Row]:
-    return compare()
+    return compare(run)
 
 
 def test_published_findings(published: list[Row]) -> None:
@@ -188,7 +188,7 @@ def test_the_findings_of_a_machine_are_those_of_its_commands(
     assert run(["simulate", "published", "--markdown", "--machine", "remote-t4,remote-a10"]) == 0
     tables = capsys.readouterr().out
     assert "against pageable memory, over InfiniBand | above 1 |" in tables
-    assert {row.machine for row in compare(["dgx-1v"])} == {"dgx-1v", "40 Gb/s RoCE"}
+    assert {row.machine for row in compare(run, ["dgx-1v"])} == {"dgx-1v", "40 Gb/s RoCE"}
     for row in published:
         assert row.commands
         assert all(f"\n{command}  # " in tables for command in row.commands) == row.machine.startswith("remote")

@@ -17,7 +17,7 @@ from waywiser.apply import nccl_network, ucx_rails
 from waywiser.apply.nearest import LEVELS
 from waywiser.apply.node_switches import NAMES, SIZES, NodeRoads, Road, wins
 from waywiser.apply.trials import Trial, judged
-from waywiser.doctor.ucx import rates
+from waywiser.look.ucx import rates
 from waywiser.topology import load_topology
 
 VERBS = {"latency": "latency", "streaming": "bandwidth", "bidirectional": "bidirectional"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from waywiser.report.terminal import add, print_result, table
+from waywiser.terminal import add, print_result, table
 
 
 def test_a_wide_table_goes_wide_in_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_a_rank_that_its_launcher_has_bound_takes_all_cpus() -> None:
     ours = os.sched_getaffinity(0)
     code = """
 import os
-from waywiser.other_machine import take_all_cpus
+from waywiser.tune.other_machine import take_all_cpus
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 take_all_cpus()
 print(len(os.sched_getaffinity(0)))

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
+from waywiser.look.finding import Unknown
+from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
+from waywiser.run.clean_environment import clean_environment
 
 pytestmark = pytest.mark.slow
 FAKE = Path(__file__).with_name("fake_nccl.c")
@@ -43,7 +44,7 @@ def four_gpus(library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_libnccl_is_timed_by_a_process_for_each_gpu_and_its_data_is_checked(four_gpus: None) -> None:
-    run, what, file = nccl_benchmarks.nccl(2, (24, 1536), benchmarks.clean_environment(os.environ))
+    run, what, file = nccl_benchmarks.nccl(2, (24, 1536), clean_environment(os.environ))
     assert what.startswith(file) and file == os.path.realpath(os.environ["WAYWISER_LIBNCCL"])
     times = run({})
     assert set(times) == {(test, size) for test in ("ping-pong", "one way", "all-reduce") for size in (24, 1536)}
@@ -99,7 +100,7 @@ def test_ucx_is_timed_by_its_own_benchmark(capsys: pytest.CaptureFixture[str]) -
         jobs.ucx_program("ucx_perftest")
     except Unknown as error:
         pytest.skip(str(error))
-    run, what = ucx_benchmark.ucx(jobs, 2, (24, 12288), benchmarks.clean_environment(os.environ))
+    run, what = ucx_benchmark.ucx(jobs, 2, (24, 12288), clean_environment(os.environ))
     said = capsys.readouterr().err
     if "times host memory only" not in said:
         pytest.skip("this UCX moves GPU memory here")

@@ -64,7 +64,7 @@ def ping_pong(nodes: TwoGuests, *before: str) -> int:
     guest = nodes.guests[0]
     mpirun = ["mpirun", "--host", "10.98.7.1:1,10.98.7.2:1", "--map-by", "node", "-n", "2"]
     told = [word for name in (*BASE, "MPI4PY_LIBMPI") for word in ("-x", name)]
-    program = [sys.executable, ROOT / "python/waywiser/apply/mpi_benchmark.py", str(SIZE), "ping-pong"]
+    program = [sys.executable, ROOT / "python/waywiser/prove/mpi_benchmark.py", str(SIZE), "ping-pong"]
     sent = int(guest.run(["cat", COUNTER]).lines[0])
     done = guest.start([*mpirun, *told, *before, *program], BASE | OPEN_MPI | PML, seconds=300).wait()
     assert done.code == 0, done.errors

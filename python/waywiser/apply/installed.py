@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from waywiser.apply.job_libraries import JobLibraries
-from waywiser.bench.nccl_library import find_libnccl
-from waywiser.doctor import ucx
-from waywiser.doctor.commands import Live
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look import ucx
+from waywiser.look.commands import Live
+from waywiser.look.finding import Unknown
+from waywiser.look.nccl_library import find_libnccl
+from waywiser.look.root import Root
 
 _SECONDS = 20.0
 _LARGEST = 512 << 20

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.doctor.commands import Live
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
+from waywiser.look.commands import Live
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 from waywiser.ucx_library import find_libucp
 
 _SECONDS = 20.0

@@ -11,7 +11,7 @@ from waywiser.apply.node_switches import PURPOSES, NodeRoads, Single, between_no
 from waywiser.apply.setting import Settings
 from waywiser.other_nodes import device_of
 from waywiser.profile import Profile
-from waywiser.report.terminal import add, table
+from waywiser.terminal import add, table
 from waywiser.units import format_range
 
 HEAD = ("from", "to", "for", "one setting for all sizes", "at worst", "by size, never slower")

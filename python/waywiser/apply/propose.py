@@ -11,7 +11,7 @@ from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed, installed, refused
 from waywiser.apply.job_libraries import JobLibraries, find_job_libraries
 from waywiser.apply.setting import NOT_CHECKED, TARGETS, LeftOut, Setting, Settings
-from waywiser.doctor.root import Root
+from waywiser.look.root import Root
 
 _PROPOSERS = {"ucx": ucx.proposed, "openmpi": openmpi.proposed, "mpich": mpich.proposed, "nccl": nccl.proposed}
 _USUAL_OPENMPI = {"component pml ucx": "", "OMPI_MCA_pml": "ucx", "OMPI_MCA_pml_ucx_tls": "any"} | {

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from waywiser.apply.provable import why_not_tried
 from waywiser.apply.setting import Settings
-from waywiser.report.terminal import add, print_result, table
+from waywiser.terminal import add, print_result, table
 
 
 def print_settings(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from waywiser.apply import ucx_network, ucx_rails
 from waywiser.apply.facts import Evidence, Machine
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.doctor.ucx import rate_text, rates, word_for
+from waywiser.look.ucx import rate_text, rates, word_for
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _TOLERANCE = 1.25

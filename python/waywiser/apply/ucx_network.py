@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from waywiser.apply.facts import Machine
 from waywiser.apply.node_switches import SIZES, TITLES, NodeRoads, between_nodes, limit_for, wins
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.doctor.ucx import rate as rate_in
-from waywiser.doctor.ucx import rate_text
+from waywiser.look.ucx import rate as rate_in
+from waywiser.look.ucx import rate_text
 from waywiser.other_nodes import device_of, is_elsewhere
 from waywiser.profile import Point, Series
 from waywiser.units import format_bytes, format_rate, format_seconds, parse_bytes

@@ -16,6 +16,7 @@ from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.simulated_times import NotTimed, transfer_times
 from waywiser.apply.trials import Trial, compared, judged
 from waywiser.other_nodes import device_of, is_elsewhere
+from waywiser.topology.load import load_topology
 
 NAME, DEFAULT = "UCX_MAX_RNDV_RAILS", "2"
 SIZES = tuple(8 << power for power in range(0, 24, 2))  # 8 B to 32 MiB
@@ -68,8 +69,6 @@ def rail_trials(machine: Machine) -> dict[str, Trial]:
 
 def _pairs(machine: Machine) -> Iterator[tuple[tuple[str, str], Any]]:
     """Ends of a transfer and the type of the other node: those that decide, and the first host memory of both."""
-    from waywiser.topology.load import load_topology
-
     roads = between_nodes(machine.profile).deciding.roads
     types = {one.name: one for one in map(load_topology, machine.cluster.machines)} if machine.cluster else {}
     own = machine.topology.name

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy
 
-from waywiser.bench.cuda_memory import CudaDevice, GpuMemory, gpu_count
-from waywiser.bench.nccl_library import find_libnccl
+from waywiser.bench.cuda_memory import CudaDevice, GpuMemory
 from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
+from waywiser.look.cuda_driver import gpu_count
+from waywiser.look.nccl_library import find_libnccl
 
 _BYTE, _FLOAT, _SUM = 1, 7, 0  # ncclUint8, ncclFloat32, ncclSum
 _PATIENCE = 60.0

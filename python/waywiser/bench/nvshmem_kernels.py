@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from waywiser.bench.cuda_memory import CudaError, check, driver
 from waywiser.bench.nvshmem_library import find_libnvshmem
 from waywiser.bench.python_rank import NotThere, Request
 from waywiser.bench.team import TeamError
+from waywiser.look.cuda_driver import CudaError, check, driver
 
 _SOURCE = Path(__file__).with_name("nvshmem_calls.cu")
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_...

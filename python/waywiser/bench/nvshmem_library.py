@@ -6,9 +6,9 @@ import ctypes
 import os
 from typing import Any
 
-from waywiser.bench.nccl_library import Found, look_for
-from waywiser.doctor.libraries import installed
-from waywiser.doctor.root import Root
+from waywiser.look.installed_libraries import installed
+from waywiser.look.nccl_library import Found, look_for
+from waywiser.look.root import Root
 
 _P, _N, _I, _U = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64
 _NUMBER = ctypes.POINTER(ctypes.c_int)

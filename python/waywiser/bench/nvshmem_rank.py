@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy
 
-from waywiser.bench.cuda_memory import CudaDevice, CudaError, GpuMemory, check, driver, gpu_count
+from waywiser.bench.cuda_memory import CudaDevice, GpuMemory
 from waywiser.bench.nccl_rank import hear, tell_all
 from waywiser.bench.nvshmem_kernels import NvshmemKernels
 from waywiser.bench.nvshmem_library import UniqueId, init_attributes, open_libnvshmem, unique_id
 from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
 from waywiser.bench.symmetric_slots import SymmetricSlots
+from waywiser.look.cuda_driver import CudaError, check, driver, gpu_count
 
 _WITH_UNIQUE_ID = 1 << 3  # NVSHMEMX_INIT_WITH_UNIQUEID
 _WORLD, _SET, _EQUAL = 0, 9, 0  # NVSHMEM_TEAM_WORLD, NVSHMEM_SIGNAL_SET, NVSHMEM_CMP_EQ

@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.apply.benchmarks import clean_environment
-from waywiser.bench.nccl_library import find_libnccl, look_for_nccl
 from waywiser.bench.nvshmem_kernels import compiled_for_nvshmem
 from waywiser.bench.nvshmem_library import look_for_nvshmem
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
-from waywiser.ranks.job import Job, outside_jobs
+from waywiser.look.nccl_library import find_libnccl, look_for_nccl
+from waywiser.run.clean_environment import clean_environment
+from waywiser.run.job import Job, outside_jobs
+from waywiser.run.start_rank import command_for
 from waywiser.stages import PEER_PROGRAM
+from waywiser.ucx_library import select_libucp
 
 RANK_PROGRAM = PEER_PROGRAM.with_name("waywiser-rank")
 _PATIENCE = 60.0
@@ -45,9 +47,6 @@ class Setup:
 
 def our_team(setup: Setup) -> Team:
     """Our ranks, bound and set up as `waywiser run` does. Raises TeamError."""
-    from waywiser.apply.start_rank import command_for
-    from waywiser.ucx_library import select_libucp
-
     select_libucp()
     team = Team("waywiser", setup.ranks, setup.folder)
     program = [str(RANK_PROGRAM), team.path, setup.backend, str(setup.gpus)]

@@ -45,7 +45,7 @@ def apply(
     """
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
-    from waywiser.apply.prove import with_verdicts_of
+    from waywiser.prove.prove import with_verdicts_of
 
     targets, purpose = wanted_in(for_)
     several = cluster is not None or "," in (machine or "")
@@ -81,7 +81,7 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bo
     """Prints the settings of one machine, or of each type of node after the paths between them."""
     from waywiser.apply.node_table import node_markdown, node_table, settings_markdown
     from waywiser.apply.table import print_settings
-    from waywiser.report.terminal import print_result
+    from waywiser.terminal import print_result
 
     if as_json:
         texts = [settings.to_json() for _, settings in found]
@@ -184,8 +184,8 @@ def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
 def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLibraries) -> Settings:
     """The settings with newly measured rules for collectives, for the libraries that can be timed here."""
     from waywiser import _core
-    from waywiser.apply.collectives import timed_rules
     from waywiser.progress import say
+    from waywiser.prove.collectives import timed_rules
 
     return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), jobs, say)
 

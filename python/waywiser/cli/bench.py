@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waywiser.cli.bench_words import BACKENDS, among, backend_for, words_in
 from waywiser.cli.options import AsJson, ResultsFolder
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _MEMORY = ("host", "gpu", "host>gpu", "gpu>host", "gpu>exposed", "exposed")
 _PEERS = ("openmpi", "nccl", "ucx", "torch", "torch-symmetric", "nvshmem")
-BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
 def bench(
@@ -141,40 +139,11 @@ def _places(text: str) -> list[str]:
     return [place.replace("-to-", ">") for place in among(words, known, "--memory")]
 
 
-def words_in(text: str) -> list[str]:
-    return [word for word in re.split(r"[,\s]+", text) if word]
-
-
-def among(words: list[str], known: tuple[str, ...], option: str) -> list[str]:
-    for word in words:
-        if word not in known:
-            raise InputError(f"{option} {word!r}: write some of {','.join(known)}")
-    if not words:
-        raise InputError(f"{option}: write some of {','.join(known)}")
-    return list(dict.fromkeys(words))
-
-
 def _in_job() -> bool:
     """Whether a launcher has started this process as one of several ranks."""
-    from waywiser.doctor.job import started
+    from waywiser.look.job import started
 
     return started().size > 1
-
-
-def backend_for(asked: str, memory: Sequence[str]) -> str:
-    """The back end that serves this memory. Raises InputError."""
-    from waywiser import _core
-
-    if all(place == "host" for place in memory):
-        return "host"
-    if asked == "auto":
-        why = _core.why_no_cuda()
-        if why:
-            raise InputError(f"--memory {','.join(memory)}: {why}; --backend virtual_gpu takes virtual GPUs")
-        return "cuda"
-    if asked == "host":
-        raise InputError("--backend host has no GPU memory")
-    return asked
 
 
 def _with_own_ranks(

@@ -62,7 +62,7 @@ def _print(bench: Any, form: Form, found: list[Any], kind: str, told: str, left_
 def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backend: str, form: Form) -> None:
     """Blocks apart or gathered."""
     from waywiser.bench import coalescing as bench
-    from waywiser.cli.bench import BACKENDS, among, words_in
+    from waywiser.cli.bench_words import BACKENDS, among, words_in
     from waywiser.profile import warning
     from waywiser.progress import bar, say
 
@@ -107,7 +107,7 @@ def offload(
     from waywiser.bench.offload_rows import Rows
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.own_server import own_server
-    from waywiser.cli.bench import among, words_in
+    from waywiser.cli.bench_words import among, words_in
     from waywiser.group.gpus import cuda_gpus, virtual_gpus
     from waywiser.offload.client import DATA_ROADS
     from waywiser.offload.connect import remote as connect
@@ -161,7 +161,7 @@ def offload(
 
 def numbers_in(text: str, option: str, most: int, example: str) -> list[int]:
     """Whole numbers from 1 to `most`, ascending. Raises InputError."""
-    from waywiser.cli.bench import words_in
+    from waywiser.cli.bench_words import words_in
 
     numbers = set()
     for word in words_in(text):
@@ -187,7 +187,7 @@ def _offload_backend(asked: str) -> str:
 def _coalescing_backend(asked: str, pairs: Sequence[str]) -> str:
     """Without --memory and without a GPU: the host."""
     from waywiser import _core
-    from waywiser.cli.bench import backend_for
+    from waywiser.cli.bench_words import backend_for
 
     if not pairs and asked in ("auto", "host"):
         return "host" if asked == "host" or _core.why_no_cuda() else "cuda"

@@ -26,9 +26,8 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the errors as JSON.")] = False,
 ) -> None:
     """Fit the simulator's costs to a measured profile; fitted on every second size, tested on the others."""
-    from waywiser import _core
+    from waywiser import _core, terminal
     from waywiser.progress import bar
-    from waywiser.report import terminal
     from waywiser.report.simulated import errors_table, kinds_table
     from waywiser.simulator.calibration import calibrate as run
     from waywiser.topology import load_topology

@@ -20,7 +20,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
     """Show differences beyond the confidence intervals: times, paths, choices, state of the machine."""
-    from waywiser.report import terminal
+    from waywiser import terminal
     from waywiser.report.difference import difference
 
     before, old_plan = _load(old)

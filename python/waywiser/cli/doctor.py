@@ -15,7 +15,7 @@ from waywiser.results import DEFAULT
 
 if TYPE_CHECKING:
     from waywiser.doctor.report import Report
-    from waywiser.doctor.root import Root
+    from waywiser.look.root import Root
 
 
 def doctor(
@@ -59,8 +59,8 @@ def doctor(
     Exit code: 0 ok, 1 warning, 2 problem, 3 unknown or bad usage.
     """
     from waywiser.doctor.accepted import ignored, read_accepted
-    from waywiser.doctor.job import job
     from waywiser.doctor.report import examine, selected
+    from waywiser.look.job import job
 
     if compare:
         return _compare([_read(file) for file in files or []], as_json, strict)
@@ -93,8 +93,8 @@ def doctor(
 
 
 def _root(folder: Path | None, results: Path) -> Root:
-    from waywiser.doctor.recorded import recorded_root
-    from waywiser.doctor.root import Root
+    from waywiser.look.recorded import recorded_root
+    from waywiser.look.root import Root
 
     kept = results if results.is_dir() else None
     return Root(results=kept) if folder is None else recorded_root(folder, kept)

@@ -47,8 +47,7 @@ def explain(
     For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`. `explain halo` shows what
     halo exchanges have measured, `explain remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
     """
-    from waywiser import stages
-    from waywiser.report import terminal
+    from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
     from waywiser.report.simulated import print_assumed
@@ -112,7 +111,7 @@ def explain(
 
 def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -> None:
     """Shows rows that programs have added to the plan."""
-    from waywiser.report import terminal
+    from waywiser import terminal
     from waywiser.report.plan_rows import rows_answer, rows_table
 
     if what == "remote" and not size:
@@ -159,9 +158,9 @@ def _open_links(results: Results, source: str, destination: str) -> str:
 def _binding(output: Path, machine: str | None, ranks: int | None, as_json: bool) -> None:
     """Shows the binding of ranks: to the CPUs that this process may use, or to all CPUs of another machine."""
     from waywiser import _core
-    from waywiser.apply.running import bindings, setups_json, show_binding
     from waywiser.apply.store import kept
     from waywiser.pair_rates import rates_for
+    from waywiser.run.running import bindings, setups_json, show_binding
     from waywiser.topology import load_topology
 
     topology = _core.discover() if machine is None else load_topology(machine)

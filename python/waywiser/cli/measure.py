@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from waywiser.campaign import Request, measure_into, operations_in
 from waywiser.cli.options import Backend, Budget, Costs, Quick, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.profile import warning
 from waywiser.results import DEFAULT, Results
+from waywiser.tune.campaign import Request, measure_into, operations_in
 
 
 def measure(
@@ -52,7 +52,8 @@ def measure(
 
 
 def _print(results: Results, form: str | None) -> None:
-    from waywiser.report import profile_table, terminal
+    from waywiser import terminal
+    from waywiser.report import profile_table
     from waywiser.report.simulated import print_assumed
     from waywiser.simulator.assumptions import of_profile
 
@@ -69,9 +70,8 @@ def _print(results: Results, form: str | None) -> None:
 
 
 def _peers(results: Results, request: Request, form: str | None) -> None:
-    from waywiser import stages
+    from waywiser import stages, terminal
     from waywiser.progress import bar
-    from waywiser.report import terminal
     from waywiser.report.peers import peers_table
 
     if request.kind == "simulated":

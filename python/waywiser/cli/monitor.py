@@ -75,7 +75,7 @@ def _once(watcher: Watcher, text: bool, as_json: bool) -> None:
         typer.echo(text_of(view, about_here()), nl=False)
     else:
         from waywiser.monitor.screen import screen
-        from waywiser.report.terminal import print_result
+        from waywiser.terminal import print_result
 
         print_result(screen(view))
 
@@ -99,7 +99,7 @@ def _live(watcher: Watcher, seconds: float) -> None:
     from rich.live import Live
 
     from waywiser.monitor.screen import screen
-    from waywiser.report.terminal import console
+    from waywiser.terminal import console
 
     with Live(console=console(), auto_refresh=False) as live:
         while True:

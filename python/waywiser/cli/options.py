@@ -116,7 +116,7 @@ def simulated(machine: str, cluster: Cluster | None = None, for_settings: bool =
     They include paths to the other nodes of `cluster`; without a cluster to a second node of its type, if it has NICs.
     """
     from waywiser.apply.node_switches import OPERATIONS, SIZES
-    from waywiser.campaign import Request, measure_into
+    from waywiser.tune.campaign import Request, measure_into
 
     request = Request(machine=machine, **only)
     if for_settings:

@@ -21,10 +21,9 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Choose the fastest path for each pair, operation and size; writes plan.json."""
-    from waywiser import stages
+    from waywiser import stages, terminal
     from waywiser.plan import read_plan
     from waywiser.progress import say
-    from waywiser.report import terminal
     from waywiser.report.plan_table import plan_table
 
     results = results_of(output, machine)

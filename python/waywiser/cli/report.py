@@ -14,7 +14,7 @@ from waywiser.plot_packages import need_plots
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
-    from waywiser.apply.savings import Saving
+    from waywiser.prove.savings import Saving
     from waywiser.report.worth import JobTable
 
 
@@ -58,11 +58,11 @@ def report(
     if savings is not None:
         jobs, saved = _job_table(found, savings, share, gain or [], node_type)
         if as_json:
-            from waywiser.apply.savings_table import savings_as_dict
+            from waywiser.prove.savings_table import savings_as_dict
 
             answer["savings"] = savings_as_dict(jobs.jobs, saved, share)
         else:
-            from waywiser.apply.savings_table import print_savings
+            from waywiser.prove.savings_table import print_savings
 
             print_savings(jobs.jobs, saved, share)
     if savings is None or found.file("profile") is not None:  # a folder with evidence alone has no page
@@ -92,9 +92,9 @@ def _job_table(
     results: Results, file: Path, share: float, told: list[str], node_type: str
 ) -> tuple[JobTable, list[Saving]]:
     """Reads the jobs and estimates their savings."""
-    from waywiser.apply.gains import ASSUMED, PROVED, Gain, NodeGains, proved_gains
-    from waywiser.apply.savings import gains_told, read_jobs, savings
     from waywiser.files import read_bytes
+    from waywiser.prove.gains import ASSUMED, PROVED, Gain, NodeGains, proved_gains
+    from waywiser.prove.savings import gains_told, read_jobs, savings
     from waywiser.report.worth import JobTable, gains_of, settings_of
 
     jobs = read_jobs(read_bytes(file).decode("utf-8", "replace"), str(file))

@@ -11,10 +11,10 @@ import typer
 
 from waywiser.cli.options import AcceptSimulated, ResultsFolder
 from waywiser.errors import InputError
-from waywiser.launcher import Launcher
-from waywiser.ranks.hosts import place_ranks, read_hosts
-from waywiser.ranks.job import Job
 from waywiser.results import DEFAULT
+from waywiser.run.hosts import place_ranks, read_hosts
+from waywiser.run.job import Job
+from waywiser.run.launcher import Launcher
 from waywiser.signals import ENDING, handle, restore
 
 # All arguments after the program belong to it.
@@ -62,7 +62,7 @@ def run(
     seconds to report their errors; then they are ended, and the exit code is that of the first failure.
     """
     from waywiser import _core
-    from waywiser.apply.running import running_in_job, watching
+    from waywiser.run.running import running_in_job, watching
 
     if bind not in ("default", "none"):
         raise InputError(f"--bind {bind!r}: write default or none")
@@ -92,9 +92,9 @@ def run(
 
 def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulated: bool, as_json: bool) -> int:
     """Prints the setup of each rank of this node."""
-    from waywiser.apply.running import setups_json, show_setups
-    from waywiser.apply.start_rank import setups_here
-    from waywiser.doctor.job import local_rank
+    from waywiser.look.job import local_rank
+    from waywiser.run.running import setups_json, show_setups
+    from waywiser.run.start_rank import setups_here
 
     ranks = [local_rank()] if in_job else [(rank, count) for rank in range(count)]
     setups = setups_here(output, ranks, os.environ, bound, accept_simulated)
@@ -107,15 +107,15 @@ def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulat
 
 def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_simulated: bool) -> list[str]:
     """The command to start for a rank of another launcher's job."""
-    from waywiser.apply.start_rank import command_for
+    from waywiser.run.start_rank import command_for
 
     return command if plain else command_for(output, command, bound, accept_simulated)
 
 
 def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:
     """Becomes the program; on the first rank of a node with --watch, starts it and watches these paths."""
-    from waywiser.apply.running import watching
-    from waywiser.doctor.job import local_rank, nodes
+    from waywiser.look.job import local_rank, nodes
+    from waywiser.run.running import watching
 
     if watched_for is None or local_rank()[0] != 0:
         os.execvp(started[0], started)
@@ -126,8 +126,8 @@ def _required(text: str) -> list[str]:
     """The required paths, if all are available here. Raises InputError that names each missing one."""
     if not text:
         return []
-    from waywiser.apply.require import missing, required
-    from waywiser.doctor.root import Root
+    from waywiser.look.root import Root
+    from waywiser.run.require import missing, required
 
     roads = required(text)
     lines = missing(roads, Root())

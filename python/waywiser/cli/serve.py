@@ -66,6 +66,7 @@ def serve(
     are encrypted, except arrays if --data-plain is given and the client asks for it. Each client has a process of its
     own; a client that ends or dies gives its memory back.
     """
+    from waywiser import __version__
     from waywiser.offload.functions import functions_of
     from waywiser.offload.keys import make_key, usual_key_file
     from waywiser.offload.peers import Peers
@@ -93,7 +94,7 @@ def serve(
         line = json.dumps({"at": at, "event": event, **facts}) if as_json else f"{at} {event} {words}"
         print(line, file=out, flush=True)
 
-    server = Server((host, port), file, offer, log)
+    server = Server((host, port), file, offer, log, __version__)
     handle(ENDING, _as_ctrl_c)
     more: dict[str, Any] = {}
     if scrapes is not None:

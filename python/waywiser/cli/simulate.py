@@ -138,8 +138,9 @@ def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[st
 
 
 def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as_json: bool) -> None:
+    from waywiser import terminal
     from waywiser.progress import bar
-    from waywiser.report import simulated, terminal
+    from waywiser.report import simulated
 
     sweep.trace = trace is not None
     with bar("simulating") as show:
@@ -173,8 +174,9 @@ def _collective(
     trace: Path | None,
     as_json: bool,
 ) -> None:
+    from waywiser import terminal
     from waywiser.progress import bar
-    from waywiser.report import simulated, terminal
+    from waywiser.report import simulated
     from waywiser.simulator.collectives import Collective
     from waywiser.topology import load_topology
 
@@ -224,10 +226,12 @@ def _write_trace(file: Path, trace: dict[str, Any]) -> None:
 
 
 def _published(machines: list[str], as_json: bool, markdown: bool) -> None:
-    from waywiser.report import simulated, terminal
+    from waywiser import terminal
+    from waywiser.cli import run
+    from waywiser.report import simulated
     from waywiser.simulator.published import compare
 
-    rows = compare(machines)
+    rows = compare(run, machines)
     if as_json:
         typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
     elif markdown:

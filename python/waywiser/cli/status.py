@@ -10,7 +10,7 @@ import typer
 
 from waywiser.checked import clean
 from waywiser.errors import InputError
-from waywiser.running import RankStatus, job_of
+from waywiser.run.rank_status import RankStatus, job_of
 
 
 def status(

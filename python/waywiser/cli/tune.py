@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from waywiser.campaign import Request, measure_into
 from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
 from waywiser.cli.tune_remote import tune_remote
-from waywiser.collective_tuning import collectives_into
 from waywiser.errors import InputError
-from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.plot_packages import why_no_plots
 from waywiser.results import DEFAULT, Results
 from waywiser.signals import ended_by_signals
+from waywiser.tune.campaign import Request, measure_into
+from waywiser.tune.collective_tuning import collectives_into
+from waywiser.tune.other_machine import takes_part_only, the_other_machine
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
 # Upper limits for measuring and verifying: with GPUs, set-up and report a run takes under 10 min.
@@ -80,8 +80,8 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     from waywiser.report.found import found_line
     from waywiser.report.simulated import print_assumed
     from waywiser.report.summary import summary, to_do
-    from waywiser.report.terminal import print_result
     from waywiser.simulator.assumptions import of_profile
+    from waywiser.terminal import print_result
 
     start = time.monotonic()
     quick, budget = request.quick, request.budget

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waywiser import _core
-from waywiser.apply.prove import LEAST_ROUNDS
 from waywiser.cli.options import Mpirun, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.progress import say
+from waywiser.prove.prove import LEAST_ROUNDS
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
-    from waywiser.apply.benchmarks import Benchmark
-    from waywiser.apply.carried import CountedBenchmark
     from waywiser.apply.job_libraries import JobLibraries
-    from waywiser.apply.prove import Proof
     from waywiser.apply.setting import Settings
-    from waywiser.ranks.hosts import Host
+    from waywiser.prove.benchmarks import Benchmark
+    from waywiser.prove.carried import CountedBenchmark
+    from waywiser.prove.prove import Proof
+    from waywiser.run.hosts import Host
 
 _ROUNDS, _QUICK_ROUNDS = 7, 5
 _LIBRARIES = ("openmpi", "nccl", "ucx")
@@ -67,10 +67,10 @@ def verify(
 
     The counters of this node's devices prove which transport carried the bytes; only the times say what is faster.
     """
-    from waywiser.apply.carried import CountedBenchmark
     from waywiser.apply.job_libraries import find_job_libraries
-    from waywiser.apply.tried import tried
     from waywiser.monitor.counters import fresh, read_counters
+    from waywiser.prove.carried import CountedBenchmark
+    from waywiser.prove.tried import tried
 
     if library not in _LIBRARIES or baseline not in ("default", "environment"):
         raise InputError(
@@ -102,7 +102,7 @@ def verify(
 
 def _nodes(file: Path | None, library: str, ranks: int) -> list[Host]:
     """The nodes of the ranks; none if all ranks run here."""
-    from waywiser.ranks.hosts import place_ranks, read_hosts
+    from waywiser.run.hosts import place_ranks, read_hosts
 
     if file is None:
         return []
@@ -119,12 +119,13 @@ def _benchmark(
     library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries, nodes: list[Host]
 ) -> tuple[Benchmark, str, dict[str, str]]:
     """The benchmark, at sizes that the profile lacks; its name, and the files of the libraries that it times."""
-    from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+    from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
+    from waywiser.run.clean_environment import KEPT, clean_environment
 
     all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
     sizes = _sizes(Results(output), all_sizes)[:: 2 if quick else 1]
-    environment = benchmarks.clean_environment(os.environ)
-    for name in benchmarks.KEPT:
+    environment = clean_environment(os.environ)
+    for name in KEPT:
         if name in environment:
             say(f"{name}={environment[name]} stays set for all")
     if library == "nccl":
@@ -187,9 +188,9 @@ def _proved(
 
     `other`: libraries whose settings are not tried, with the reason.
     """
-    from waywiser.apply.benchmarks import groups_of
     from waywiser.apply.provable import split
-    from waywiser.apply.prove import Variant, prove, proved
+    from waywiser.prove.benchmarks import groups_of
+    from waywiser.prove.prove import Variant, prove, proved
 
     result, proofs = settings, []
     base = Variant("default", {})
@@ -213,8 +214,8 @@ def _proved(
 def _keep(
     output: Path, result: Settings, library: str, proofs: list[Proof], benchmark: CountedBenchmark, nodes: list[str]
 ) -> None:
-    from waywiser.apply.evidence import keep_evidence
     from waywiser.apply.store import keep
+    from waywiser.prove.evidence import keep_evidence
 
     keep(output, result)
     state = {"load": " ".join(f"{one:.2f}" for one in os.getloadavg()), "cpus": str(os.cpu_count())}
@@ -225,8 +226,8 @@ def _keep(
 def _show(
     result: Settings, what: str, proofs: list[Proof], benchmark: CountedBenchmark, title: str, as_json: bool
 ) -> None:
-    from waywiser.apply.evidence import summary_json
-    from waywiser.apply.proof_table import print_proof
+    from waywiser.prove.evidence import summary_json
+    from waywiser.prove.proof_table import print_proof
 
     if as_json:
         typer.echo(summary_json(result, what, proofs, benchmark))
@@ -237,9 +238,9 @@ def _show(
 
 def _against_environment(output: Path, benchmark: Benchmark, rounds: int) -> Proof:
     """Compares the current environment with the one that `waywiser run` makes; drops and keeps nothing."""
-    from waywiser.apply.benchmarks import STEERING
-    from waywiser.apply.prove import Variant, against
-    from waywiser.apply.start_rank import setup_here
+    from waywiser.prove.prove import Variant, against
+    from waywiser.run.clean_environment import STEERING
+    from waywiser.run.start_rank import setup_here
 
     now = {name: value for name, value in os.environ.items() if name.startswith(STEERING)}
     say("set now: " + (" ".join(f"{name}={value}" for name, value in now.items()) or "nothing"))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.doctor.check import Check
-from waywiser.doctor.finding import Finding, Status
 from waywiser.errors import InputError
 from waywiser.files import read_text
+from waywiser.look.finding import Finding, Status
 
 _LINE = re.compile(r"(D\d{2})(?:\s*:\s*(.{1,200}))?", re.IGNORECASE)
 _MOST = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from waywiser.doctor.finding import Finding, Unknown, unknown
-from waywiser.doctor.root import Root
+from waywiser.look.finding import Finding, Unknown, unknown
+from waywiser.look.root import Root
 
 Look = Callable[[Root], Finding]
 

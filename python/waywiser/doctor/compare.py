@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from waywiser.doctor.facts import NOT_KNOWN
-from waywiser.doctor.finding import Status
 from waywiser.doctor.report import CRITICAL, OK, UNKNOWN, WARNING, Report
+from waywiser.look.finding import Status
 
 _PER_PROCESS = ("boot", "namespaces")
 

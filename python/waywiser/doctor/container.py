@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from waywiser.doctor import machine, probes, rdma
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
-from waywiser.doctor.root import Root
+from waywiser.look import machine, probes, rdma
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.look.root import Root
 from waywiser.units import format_bytes
 
 _ENOUGH_LOCKED = 1 << 30

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 
 from waywiser.checked import clean
-from waywiser.doctor import gpu, libraries, machine, nvidia, rdma, ucx, variables
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.doctor import gpu, variables
+from waywiser.look import machine, nvidia, rdma, ucx
+from waywiser.look.finding import Unknown
+from waywiser.look.installed_libraries import installed
+from waywiser.look.root import Root
 
 # These differ between ranks by design.
 _OWN = re.compile(r"RANK|LOCALID|PROCID|NODEID|CUDA_VISIBLE_DEVICES")
@@ -82,9 +84,9 @@ _FACTS: dict[str, Callable[[Root], str]] = {
     "RoCE address": _gids,
     "MTU": _mtus,
     "UCX": lambda root: ".".join(map(str, ucx.version(root))),
-    "UCX library": lambda root: ", ".join(libraries.installed(root, "libucp")),
-    "NCCL library": lambda root: ", ".join(libraries.installed(root, "libnccl")),
-    "MPI library": lambda root: ", ".join(libraries.installed(root, "libmpi")),
+    "UCX library": lambda root: ", ".join(installed(root, "libucp")),
+    "NCCL library": lambda root: ", ".join(installed(root, "libnccl")),
+    "MPI library": lambda root: ", ".join(installed(root, "libmpi")),
     "locked memory": _memlock,
     "boot": lambda root: root.text("/proc/sys/kernel/random/boot_id") or "",
     "namespaces": _namespaces,

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from waywiser import _core
-from waywiser.doctor.job import Job
 from waywiser.doctor.report import SCHEMA, VERSION, Report, read_report
 from waywiser.errors import InputError
 from waywiser.files import parse_json, read_json, write_text_atomically
+from waywiser.look.job import Job
 from waywiser.progress import say
 
 _REST = 0.05

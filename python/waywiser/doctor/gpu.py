@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from waywiser.doctor import machine, nvidia, pci, probes
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, warning
-from waywiser.doctor.root import Root
+from waywiser.doctor.measured import unverified_pairs
+from waywiser.look import machine, nvidia, pci, probes
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
+from waywiser.look.root import Root
 
 _NO_GPU = "no NVIDIA GPU"
 _VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b")
@@ -150,8 +151,6 @@ def peers(root: Root) -> Finding:
     """D11."""
     if len(pci.gpus(root)) < 2:
         return absent("fewer than two GPUs")
-    from waywiser.doctor.measured import unverified_pairs
-
     matrix = probes.peer_matrix(root)
     count = len(matrix)
     refused = [f"{a}>{b}" for a in range(count) for b in range(count) if not matrix[a][b]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from waywiser.doctor import machine, nvidia, pci, probes
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
 from waywiser.doctor.gpu import driver_is_open
-from waywiser.doctor.root import Root
+from waywiser.look import machine, nvidia, pci, probes
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.look.root import Root
 
 _CLIENTS = (
     "/sys/module/nvidia_peermem/version",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 
-from waywiser.doctor import pci, ucx
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, warning
-from waywiser.doctor.root import Root
+from waywiser.look import pci, ucx
+from waywiser.look.finding import Finding, Unknown, absent, ok, warning
+from waywiser.look.root import Root
 
 _WHEEL = re.compile(r"libucx_cu\d{2}-(\d{1,3}\.\d{1,3}\.\d{1,3})\.dist-info")
 # Copies between GPU memory of one process by cuda_ipc can fill the GPU's memory; 1.22 is mended.

@@ -3,63 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 
-from waywiser.doctor import machine, pci, ucx
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, warning
-from waywiser.doctor.root import Root
+from waywiser.look import machine, pci, probes, ucx
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
+from waywiser.look.installed_libraries import FOLDERS, for_programs, in_wheels, installed, mapped
+from waywiser.look.root import Root
 
 _LIBRARIES = ("libucp", "libnccl", "libmpi")
-_FOLDERS = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/opt/hpcx/ucx/lib",
-    "/opt/hpcx/ompi/lib",
-    "/usr/mpi/gcc/openmpi/lib",
-)
-_WHEELS = {
-    "libucp": "libucx/lib",
-    "libnccl": "nvidia/nccl/lib",
-    "libmpi": "mpi.libs",
-    "libnvshmem_host": "nvidia/nvshmem/lib",
-}
-
-
-def installed(root: Root, library: str) -> list[str]:
-    """Real paths of the copies of a library: LD_LIBRARY_PATH first, then the system's folders, then wheels."""
-    return list(dict.fromkeys([*for_programs(root, library), *in_wheels(root, library)]))
-
-
-def for_programs(root: Root, library: str) -> list[str]:
-    """The copies that any program finds: in LD_LIBRARY_PATH and the system's folders."""
-    told = [folder for folder in root.environment.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
-    return _copies(root, library, [*told, *_FOLDERS])
-
-
-def in_wheels(root: Root, library: str) -> list[str]:
-    """The copies in wheels beside this interpreter, which only Python packages load."""
-    inside = _WHEELS.get(library)
-    folders = [f"{folder}/{inside}" for folder in sys.path if inside and "site-packages" in folder and root.live]
-    return _copies(root, library, folders)
-
-
-def _copies(root: Root, library: str, folders: list[str]) -> list[str]:
-    """One path for each folder: libucp.so and libucp.so.0 beside each other are one copy."""
-    found: dict[str, str] = {}
-    for folder in folders:
-        for name in root.names(folder):
-            if re.fullmatch(rf"{library}\.so(\.\d{{1,3}})?", name):
-                real = root.real(f"{folder}/{name}")
-                found[real.rpartition("/")[0]] = real
-    return list(found.values())
-
-
-def mapped(root: Root, library: str) -> list[str]:
-    """The copies that this process has mapped."""
-    text = root.text("/proc/self/maps") or ""
-    return sorted(set(re.findall(rf"(/\S*/{library}\.so\S*)$", text, re.MULTILINE)))
 
 
 def copies(root: Root) -> Finding:
@@ -89,7 +39,7 @@ def crypto(root: Root) -> Finding:
         path, why = _core.libcrypto_path(), _core.why_no_crypto()
         ssl_path, why_no_ssl = _core.libssl_path(), _core.why_no_tls()
     else:
-        if not any(root.names(folder) for folder in _FOLDERS):
+        if not any(root.names(folder) for folder in FOLDERS):
             raise Unknown("needs the folders of libraries")
         path, ssl_path = _openssl(root, "libcrypto"), _openssl(root, "libssl")
         why, why_no_ssl = (f"{name}.so.3 is not in the system's folders" for name in ("libcrypto", "libssl"))
@@ -105,7 +55,7 @@ def _openssl(root: Root, library: str) -> str:
 
 
 def _named(root: Root, name: str) -> list[str]:
-    return [f"{folder}/{name}" for folder in _FOLDERS if name in root.names(folder)]
+    return [f"{folder}/{name}" for folder in FOLDERS if name in root.names(folder)]
 
 
 def gpu_aware(root: Root) -> Finding:
@@ -145,8 +95,6 @@ def memory_kind(root: Root) -> Finding:
     """D38."""
     if not pci.gpus(root):
         return absent("no NVIDIA GPU")
-    from waywiser.doctor import probes
-
     for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
         text = root.environment.get(name, "")
         if "cudaMallocAsync" in text or re.search(r"expandable_segments:\s*True", text):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from waywiser.doctor import machine, pci, rdma, ucx
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
+from waywiser.look import machine, pci, rdma, ucx
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.look.root import Root
 from waywiser.profile import Profile, Series
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_rate

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from waywiser.doctor.finding import Status
 from waywiser.doctor.report import Report
+from waywiser.look.finding import Status
+from waywiser.monitor.scrapes import build_info
 
 # As the exit codes; checks that do not apply have no value.
 _VALUES = {Status.ok: 0, Status.warning: 1, Status.problem: 2, Status.unknown: 3}
@@ -21,8 +22,6 @@ class ReportMetrics:
     def collect(self) -> Iterator[Any]:
         """The status of each check, the number of checks by status, and the time of the report."""
         from prometheus_client.core import GaugeMetricFamily
-
-        from waywiser.monitor.exporter import build_info
 
         checks = GaugeMetricFamily(
             "waywiser_doctor_status", "0 ok, 1 warning, 2 problem, 3 unknown.", labels=["id", "group", "title"]

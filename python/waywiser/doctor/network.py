@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from waywiser.doctor import machine, pci, rdma
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
 from waywiser.doctor.nccl_list import read_nccl_list
-from waywiser.doctor.root import Root
+from waywiser.look import machine, pci, rdma
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.look.root import Root
 
 _NO_RDMA = "no RDMA device"
 _LOSS = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from waywiser.doctor import pci, rdma
-from waywiser.doctor.finding import Finding, problem
-from waywiser.doctor.root import Root
+from waywiser.look import pci, rdma
+from waywiser.look.finding import Finding, problem
+from waywiser.look.root import Root
 
 _SHARED_MEMORY = {"vader", "sm", "smcuda"}
 _FILE = "/etc/openmpi/openmpi-mca-params.conf"

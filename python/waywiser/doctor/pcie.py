@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from waywiser.doctor import machine, nvidia, pci, rdma
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
-from waywiser.doctor.root import Root
+from waywiser.look import machine, nvidia, pci, rdma
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.look.root import Root
 
 _EXPRESS, _ACS, _ATS = 0x10, 0x0D, 0x0F
 _REDIRECTS = 0x1C  # request redirect, completion redirect, upstream forwarding

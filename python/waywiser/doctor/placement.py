@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from waywiser.doctor import machine, pci, rdma
-from waywiser.doctor.finding import Finding, absent, ok, problem, warning
-from waywiser.doctor.root import Root
+from waywiser.look import machine, pci, rdma
+from waywiser.look.finding import Finding, absent, ok, problem, warning
+from waywiser.look.root import Root
 
 
 def _placed(root: Root) -> dict[str, pci.Device]:

@@ -13,9 +13,9 @@ from waywiser.doctor.accepted import Accepted
 from waywiser.doctor.check import Check, looked
 from waywiser.doctor.checks import CHECKS
 from waywiser.doctor.facts import facts_of
-from waywiser.doctor.finding import Finding, Status
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
+from waywiser.look.finding import Finding, Status
+from waywiser.look.root import Root
 
 SCHEMA = "waywiser.doctor"
 VERSION = 1

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from waywiser.doctor import machine, pci, probes
-from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, warning
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
+from waywiser.look import machine, pci, probes
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
+from waywiser.look.root import Root
 from waywiser.results import Results
 
 _PEER = re.compile(r"peer:(gpu\d{1,4})")

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from waywiser.doctor.compare import Difference, node_names, worst_first
 from waywiser.doctor.facts import NOT_KNOWN
-from waywiser.doctor.finding import Status
 from waywiser.doctor.report import Answer, Report
-from waywiser.report.terminal import add, console, print_result, table
+from waywiser.look.finding import Status
+from waywiser.terminal import add, console, print_result, table
 
 _STYLES = {
     Status.ok: "green",

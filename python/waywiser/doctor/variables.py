@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Mapping
 
-from waywiser.doctor import machine, open_mpi, pci, rdma, ucx
-from waywiser.doctor.finding import Finding, Unknown, ok, problem, warning
+from waywiser.doctor import open_mpi
 from waywiser.doctor.nccl_names import NCCL_NAMES
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
+from waywiser.look import machine, pci, rdma, ucx
+from waywiser.look.finding import Finding, Unknown, ok, problem, warning
+from waywiser.look.root import Root
 from waywiser.units import parse_bytes
 
 _FILES = {

@@ -17,9 +17,8 @@ from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus,
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
 from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus
-from waywiser.group.messages import Exchange
 from waywiser.group.null_rank import PROC_NULL
-from waywiser.group.prepared import Indexed, Prepared
+from waywiser.group.prepared import Exchange, Indexed, Prepared
 from waywiser.group.types import Array, ElementName, ElementType, OnFailure, ReduceOp, Stream
 from waywiser.group.windows import Window
 

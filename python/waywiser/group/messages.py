@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
 from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, Told, new_status, place_for, tell
 from waywiser.group.null_rank import PROC_NULL, Nothing
-from waywiser.group.prepared import Indexed, Prepared, part_for_core
+from waywiser.group.prepared import Exchange, Prepared, part_for_core
 from waywiser.group.rank import Rank
 from waywiser.group.types import A, Array, Stream
 
 FROM_NOBODY = Told(source=PROC_NULL)
-
-
-class Exchange(NamedTuple):
-    """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`.
-
-    `rank`: the neighbour; an entry with PROC_NULL is ignored. Data that this rank gives with `give_tag` match what the
-    neighbour takes with an equal `take_tag`.
-    """
-
-    rank: int
-    give: Array | Indexed
-    take: Array | Indexed
-    give_tag: int = 0
-    take_tag: int = 0
 
 
 class Messages(Rank):

@@ -13,7 +13,6 @@ from waywiser.group.types import Array, Stream
 
 if TYPE_CHECKING:
     from waywiser import _core
-    from waywiser.group.messages import Exchange
 
 
 class Indexed(NamedTuple):
@@ -25,6 +24,20 @@ class Indexed(NamedTuple):
     array: Array
     indices: Sequence[int] | Array
     length: int = 1
+
+
+class Exchange(NamedTuple):
+    """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`.
+
+    `rank`: the neighbour; an entry with PROC_NULL is ignored. Data that this rank gives with `give_tag` match what the
+    neighbour takes with an equal `take_tag`.
+    """
+
+    rank: int
+    give: Array | Indexed
+    take: Array | Indexed
+    give_tag: int = 0
+    take_tag: int = 0
 
 
 class Prepared:

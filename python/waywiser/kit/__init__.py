@@ -20,7 +20,7 @@ CHECKS = "D04,D12,D13,D14,D22,D23,D41"
 
 def kit_files() -> list[Path]:
     """The files of the kit, as they are installed."""
-    return sorted(file for file in _HERE.iterdir() if file.is_file() and file.suffix not in (".py", ".pyc"))
+    return sorted(file for file in _HERE.iterdir() if file.is_file() and file.suffix not in (".py", ".pyc", ".md"))
 
 
 def command_here() -> str:

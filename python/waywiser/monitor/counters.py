@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from waywiser.doctor import nvidia, probes, rdma
-from waywiser.doctor.commands import Live
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look import nvidia, probes, rdma
+from waywiser.look.commands import Live
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 
 NETWORK, RDMA, NVLINK, PCIE = "network", "rdma", "nvlink", "pcie"
 KIND_NAMES = {RDMA: "RDMA", NVLINK: "NVLink", NETWORK: "the kernel's network", PCIE: "the GPUs' PCIe"}

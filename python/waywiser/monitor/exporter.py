@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from waywiser.monitor.scrapes import ScrapeServer
+from waywiser.monitor.scrapes import ScrapeServer, build_info
 from waywiser.monitor.watcher import View
 
 # Event of a sample -> its counter's name, to which Prometheus adds _total, and its meaning.
@@ -26,15 +26,6 @@ ERRORS: dict[str, tuple[str, str]] = {
     "replays": ("waywiser_pcie_replays", "Packets that a GPU's PCIe link sent again."),
 }
 _FRESH = 0.2  # seconds: a view runs commands
-
-
-def build_info(labels: Mapping[str, str]) -> Any:
-    """A metric with the value 1 whose labels say what made the others: version, fingerprint, machine."""
-    from prometheus_client.core import GaugeMetricFamily
-
-    info = GaugeMetricFamily("waywiser_build_info", "Version of waywiser, and the machine.", labels=list(labels))
-    info.add_metric(list(labels.values()), 1)
-    return info
 
 
 class Metrics:

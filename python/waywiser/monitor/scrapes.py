@@ -5,13 +5,22 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from waywiser.reception import Reception, Talk, give, take_some
 
 _MOST, _SECONDS = 16, 10.0  # connections, and the time of each
 _LONGEST_HEAD = 8 << 10
+
+
+def build_info(labels: Mapping[str, str]) -> Any:
+    """A metric with the value 1 whose labels say what made the others: version, fingerprint, machine."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    info = GaugeMetricFamily("waywiser_build_info", "Version of waywiser, and the machine.", labels=list(labels))
+    info.add_metric(list(labels.values()), 1)
+    return info
 
 
 class ScrapeServer:

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from waywiser.monitor.watcher import View
-from waywiser.report.terminal import add, table
+from waywiser.terminal import add, table
 from waywiser.units import format_bytes, format_rate
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from waywiser.doctor import rdma
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look import rdma
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 from waywiser.monitor.counters import Sample, fresh, moved_between, rates_between, read_counters
 from waywiser.monitor.load import Key, LoadWatch, expected_rates
 from waywiser.profile import Profile

@@ -10,7 +10,7 @@ from waywiser.errors import InputError
 if TYPE_CHECKING:
     import numpy
 
-    from waywiser.offload.client import RemoteGpu
+    from waywiser.offload.owner import Owner
 
 _LARGE = 64 << 20  # bytes
 
@@ -23,7 +23,7 @@ class RemoteArray:
     """
 
     def __init__(
-        self, gpu: RemoteGpu, number: int, shape: tuple[int, ...] | None = None, dtype: numpy.dtype[Any] | None = None
+        self, gpu: Owner, number: int, shape: tuple[int, ...] | None = None, dtype: numpy.dtype[Any] | None = None
     ) -> None:
         self._gpu, self._number = gpu, number
         self.shape, self.dtype = shape, dtype

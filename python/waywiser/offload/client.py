@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import math
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from waywiser.errors import InputError
 from waywiser.offload.arrays import RemoteArray, checked_type, number
 from waywiser.offload.kernels import CudaKernel, arguments_of, lengths_of
+from waywiser.offload.pieces import run_in_pieces
+from waywiser.offload.streams import RemoteEvent, RemoteStream
 
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
     from waywiser import _core
-    from waywiser.offload.roads import Roads
-    from waywiser.offload.streams import RemoteEvent, RemoteStream
 
 DataRoad = Literal["direct", "pageable", "pinned", "pipelined"]
 DATA_ROADS: tuple[DataRoad, ...] = ("direct", "pageable", "pinned", "pipelined")
 POINTS = (
     "client_input", "server_input", "client_compute", "server_compute", "device", "server_output", "client_output",
 )  # fmt: skip
+
+
+class RoadChooser(Protocol):
+    """Chooses the road of an array by its direction and size."""
+
+    def best(self, direction: Literal["input", "output"], nbytes: int, plain: bool = False) -> DataRoad: ...
 
 
 class RemoteGpu:
@@ -36,7 +42,7 @@ class RemoteGpu:
     again. One thread at a time may use it: a call that meets one of another thread raises InputError.
     """
 
-    def __init__(self, core: _core.RemoteGpu, roads: Roads | None = None) -> None:
+    def __init__(self, core: _core.RemoteGpu, roads: RoadChooser | None = None) -> None:
         self._core = core
         self._roads = roads
         self._road: DataRoad = "pipelined"  # as the server begins
@@ -69,14 +75,10 @@ class RemoteGpu:
         """A new stream, whose calls run one after the other, and beside those of other streams. A client has at most 64
         at a time, or the next answer raises InputError.
         """
-        from waywiser.offload.streams import RemoteStream
-
         return RemoteStream(self)
 
     def event(self) -> RemoteEvent:
         """A new event. A client has at most 10,000 at a time, or the next answer raises InputError."""
-        from waywiser.offload.streams import RemoteEvent
-
         return RemoteEvent(self)
 
     def _begin(self, stream: int = 0) -> _core.RemoteGpu:
@@ -182,8 +184,6 @@ class RemoteGpu:
 
         Raises InputError for arrays of unlike shapes, a wrong `out`, and a function that changes the shape; and as get.
         """
-        from waywiser.offload.pieces import run_in_pieces
-
         return run_in_pieces(self, function, values, out, piece, numbers)
 
     def launch(

@@ -5,13 +5,10 @@ from __future__ import annotations
 import importlib.util
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waywiser.errors import InputError
 from waywiser.offload.arrays import RemoteArray
-
-if TYPE_CHECKING:
-    from waywiser.offload.client import RemoteGpu
 
 _LARGEST = 4 << 20
 
@@ -63,7 +60,7 @@ def bits_of(number: int, value: Any) -> tuple[str, int]:
     return f"{'float' if kind == 'f' else 'int'}{8 * size}", bits
 
 
-def arguments_of(gpu: RemoteGpu, given: tuple[Any, ...]) -> list[tuple[str, int]]:
+def arguments_of(gpu: object, given: tuple[Any, ...]) -> list[tuple[str, int]]:
     """What a kernel is given: arrays of the GPU by their numbers, numbers by their bits. Raises InputError."""
     taken = []
     for place, value in enumerate(given, 1):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from waywiser.errors import InputError
-from waywiser.monitor.scrapes import ScrapeServer
+from waywiser.monitor.scrapes import ScrapeServer, build_info
 from waywiser.offload.server import Server
 
 
@@ -23,8 +23,6 @@ class ServerMetrics:
     def collect(self) -> Iterator[Any]:
         """Clients and their memory now, and what has happened since the start."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        from waywiser.monitor.exporter import build_info
 
         state, totals = self._server.state(), self._server.totals()
         clients = GaugeMetricFamily("waywiser_serve_clients", "Clients that use a GPU.", labels=["gpu"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from waywiser.errors import InputError
 
@@ -10,13 +10,27 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
+    from waywiser._core import RemoteGpu as CoreGpu
     from waywiser.offload.arrays import RemoteArray
-    from waywiser.offload.client import RemoteGpu
     from waywiser.offload.streams import RemoteStream
 
 
+class PiecesOwner(Protocol):
+    """What RemoteGpu gives to arrays that go through it piece by piece."""
+
+    def stream(self) -> RemoteStream: ...
+
+    def array(self, values: numpy.typing.ArrayLike) -> RemoteArray: ...
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any = float) -> RemoteArray: ...
+
+    def pinned_by(self, values: numpy.ndarray[Any, Any]) -> str: ...
+
+    def _begin(self, stream: int = 0) -> CoreGpu: ...
+
+
 def run_in_pieces(
-    gpu: RemoteGpu,
+    gpu: PiecesOwner,
     function: str,
     values: tuple[numpy.typing.ArrayLike, ...],
     out: numpy.ndarray[Any, Any] | None,
@@ -52,7 +66,7 @@ def run_in_pieces(
 
 
 def _put(
-    gpu: RemoteGpu,
+    gpu: PiecesOwner,
     stream: RemoteStream,
     kept: list[RemoteArray],
     values: list[numpy.ndarray[Any, Any]],

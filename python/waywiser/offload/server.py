@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from waywiser import __version__, _core
+from waywiser import _core
 from waywiser.checked import Node, clean
 from waywiser.errors import Error, InputError, TransferError
 from waywiser.offload.client_process import ClientProcess
@@ -84,12 +84,17 @@ class _Refusals:
 
 
 class Server:
-    """Listens at `address`; `log` gets every event: its name and its facts."""
+    """Listens at `address`; `log` gets every event: its name and its facts. `version`: of this package."""
 
     def __init__(
-        self, address: tuple[str, int], key_file: Path, offer: Offer, log: Callable[[str, dict[str, Any]], None]
+        self,
+        address: tuple[str, int],
+        key_file: Path,
+        offer: Offer,
+        log: Callable[[str, dict[str, Any]], None],
+        version: str,
     ):
-        self._key, self._offer, self._log = KeyFile(key_file), offer, log
+        self._key, self._offer, self._log, self._version = KeyFile(key_file), offer, log, version
         self._key.read()
         try:
             family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
@@ -173,7 +178,7 @@ class Server:
             return connection.send(self.state())
         if request.text("do") != "use":
             raise request.refuse("a server of GPUs is asked for `list` or `use`")
-        _check_version(request)
+        _check_version(request, self._version)
         place = request.integer("gpu")
         if place >= len(self._offer.gpus):
             raise InputError(f"this server has no GPU {place}: it offers {len(self._offer.gpus)}")
@@ -211,7 +216,7 @@ class Server:
             told = process.first_message(_STARTING)
             if not told.has("port"):
                 raise TransferError(told.text("ended", "the client's process told no port"))
-            more: dict[str, Any] = {"version": __version__, "protocol": _core.offload_protocol}
+            more: dict[str, Any] = {"version": self._version, "protocol": _core.offload_protocol}
             more |= {name: order[name] for name in ("job", "host", "encrypt", "memory", "data_plain")}
             connection.send({"port": told.integer("port", most=65535), "gpu": self._name_of(client.gpu), **more})
         except BaseException:
@@ -262,11 +267,11 @@ class Server:
         }  # fmt: skip
 
 
-def _check_version(request: Node) -> None:
+def _check_version(request: Node, version: str) -> None:
     """Raises InputError for a client whose requests are not those that a worker here reads."""
     theirs = "an older one, which does not tell its version"
     if request.has("version") and request.has("protocol"):
         theirs = f"waywiser {request.text('version')} (protocol {request.integer('protocol')})"
-    ours = f"waywiser {__version__} (protocol {_core.offload_protocol})"
+    ours = f"waywiser {version} (protocol {_core.offload_protocol})"
     if theirs != ours:
         raise InputError(f"this server has {ours}, the client {theirs}: install the same version at both")

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from waywiser.errors import InputError
+from waywiser.offload.owner import Owner
 
 if TYPE_CHECKING:
     import numpy
 
     from waywiser.offload.arrays import RemoteArray
-    from waywiser.offload.client import RemoteGpu
     from waywiser.offload.kernels import CudaKernel
+
+
+class StreamOwner(Owner, Protocol):
+    """What RemoteGpu gives to its streams; 0 is no stream."""
+
+    def _run(
+        self, stream: int, function: str, arrays: tuple[RemoteArray, ...], numbers: dict[str, float]
+    ) -> RemoteArray: ...
+
+    def _launch(
+        self,
+        stream: int,
+        kernel: CudaKernel,
+        arguments: tuple[RemoteArray | float | numpy.generic, ...],
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        shared: int,
+    ) -> None: ...
 
 
 class RemoteStream:
@@ -21,7 +39,7 @@ class RemoteStream:
     module. It is freed when nothing refers to it any more. Calls raise as those of the GPU.
     """
 
-    def __init__(self, gpu: RemoteGpu) -> None:
+    def __init__(self, gpu: StreamOwner) -> None:
         self._gpu, self._number = gpu, gpu._core.new_stream()
 
     def run(self, function: str, *arrays: RemoteArray, **numbers: float) -> RemoteArray:
@@ -82,7 +100,7 @@ class RemoteStream:
 class RemoteEvent:
     """A point in a stream of a remote GPU: RemoteStream.record sets it. It is freed when nothing refers to it."""
 
-    def __init__(self, gpu: RemoteGpu) -> None:
+    def __init__(self, gpu: Owner) -> None:
         self._gpu, self._number = gpu, gpu._core.new_event()
 
     def synchronize(self) -> None:

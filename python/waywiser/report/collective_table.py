@@ -9,11 +9,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 import waywiser._core as _core
+from waywiser import stages
 from waywiser.checked import Node
 from waywiser.errors import InputError
 from waywiser.plan import read_plan
 from waywiser.points import seconds_at
-from waywiser.report.terminal import spaced, table
+from waywiser.terminal import spaced, table
 from waywiser.units import format_bytes, format_seconds
 
 Which = tuple[str, str, int]  # operation, memory, ranks
@@ -21,8 +22,6 @@ Which = tuple[str, str, int]  # operation, memory, ranks
 
 def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
     """Candidates, fastest first; "chosen" and "why" as in the plan that follows from the profile."""
-    from waywiser import stages
-
     series = [one for one in Node(json.loads(profile), "profile").items("collectives") if _which(one) == which]
     if not series:
         raise InputError(f"{_text(which)}: not measured here; `waywiser tune` measures collectives")

@@ -13,9 +13,9 @@ from waywiser.report.actions import where
 from waywiser.report.explanation import explain_table
 from waywiser.report.found import finding, size_word
 from waywiser.report.headline import headline
-from waywiser.report.terminal import print_result
 from waywiser.report.topology_text import legend, print_topology
 from waywiser.results import Results
+from waywiser.terminal import print_result
 from waywiser.units import format_bytes
 
 

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from waywiser.comparison import Comparison
-from waywiser.report.terminal import add, table
+from waywiser.terminal import add, table
 from waywiser.units import format_range, format_seconds
 
 _MOST_OF_OTHERS = 20  # rows of a table, if the profiles are of two machines

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from waywiser.checked import clean
-from waywiser.report.terminal import console, spaced, table
+from waywiser.terminal import console, spaced, table
 from waywiser.units import format_percent, format_rate, format_seconds
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import waywiser
 from waywiser.files import write_bytes_atomically
 from waywiser.profile import OPERATIONS, Profile
 from waywiser.report.curves import all_curves
@@ -104,7 +103,7 @@ def _helper(results: Results, folder: Path, share: int, shares: int) -> subproce
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=Path(waywiser.__file__).parent.parent,  # so that it imports this package
+            cwd=Path(__file__).parents[2],  # so that it imports this package
         )
     except OSError:
         return None

@@ -11,7 +11,7 @@ from rich.text import Text
 from waywiser.errors import InputError
 from waywiser.plan import Plan, PlanRow
 from waywiser.points import seconds_at
-from waywiser.report.terminal import spaced, table
+from waywiser.terminal import spaced, table
 from waywiser.units import format_bytes, format_seconds
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from waywiser.plan import Plan
 from waywiser.profile import PairClass, Profile, pair_text
 from waywiser.report.choices import choices
-from waywiser.report.terminal import add, console, group_name, operation_name, spaced, table
+from waywiser.terminal import add, console, group_name, operation_name, spaced, table
 from waywiser.units import format_percent, format_range, format_rate, format_seconds
 
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from waywiser.profile import Profile
 from waywiser.report import definitions
-from waywiser.report.terminal import add, group_name, operation_name, spaced, table
+from waywiser.terminal import add, group_name, operation_name, spaced, table
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 
 CSV_COLUMNS = (

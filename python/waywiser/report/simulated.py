@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from waywiser.report.terminal import print_result, table
+from waywiser.errors import InputError
 from waywiser.simulator.assumptions import Assumption, lines
 from waywiser.simulator.collectives import Case, crossovers
 from waywiser.simulator.published import Row
 from waywiser.simulator.sweep import Curve, best_settings
+from waywiser.terminal import print_result, table
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -102,8 +103,6 @@ def save_panels(draws: Mapping[str, Draw], title: str, file: Path, log_base: int
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator
-
-    from waywiser.errors import InputError
 
     columns = min(2, len(draws))
     rows = -(-len(draws) // columns)
@@ -194,8 +193,6 @@ def plot_trace(trace: dict[str, Any], file: Path) -> None:
     """A timeline: a row for each rank or unit, a bar for each step."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-
-    from waywiser.errors import InputError
 
     if file.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"--trace {file}: write a name that ends with .json, .png, .svg or .pdf")

@@ -15,9 +15,9 @@ from waywiser.report.headline import headline
 from waywiser.report.matrices import places
 from waywiser.report.reasons import Reason, grouped_reasons
 from waywiser.report.score import SAME_MODEL
-from waywiser.report.terminal import add, console, table
 from waywiser.report.worth import settings_of
 from waywiser.results import Results
+from waywiser.terminal import add, console, table
 from waywiser.units import format_percent, format_range, format_rate, format_seconds
 
 _CAPTION = "time of the smallest and bandwidth of the largest size of each row"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from waywiser import _core
 from waywiser.apply.facts import Machine
-from waywiser.apply.gains import PREDICTED, PROVED, Gain, NodeGains, expected_gain, proved_gains
 from waywiser.apply.hand_out import hand_out, is_prediction
 from waywiser.apply.propose import settings_for
 from waywiser.apply.provable import not_proved
-from waywiser.apply.savings import Job, Saving, savings, seconds_of
-from waywiser.apply.savings_table import assumptions
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import is_fingerprint, kept
+from waywiser.prove.gains import PREDICTED, PROVED, Gain, NodeGains, expected_gain, proved_gains
+from waywiser.prove.savings import Job, Saving, savings, seconds_of
+from waywiser.prove.savings_table import assumptions
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import Results
 

@@ -15,6 +15,7 @@ from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
 from waywiser.simulator.costs import PORT_SHARE, PORTS, is_share
+from waywiser.topology.load import NAMES_OR_FILES, looks_like_file, machine_names
 from waywiser.units import format_rate, parse_bytes
 
 MOST_NODES = 100000
@@ -187,8 +188,6 @@ class _Reader:
         return int(found[1]), self.known_machine(node, found[2].strip())
 
     def known_machine(self, node: Any, name: str) -> str:
-        from waywiser.topology.load import NAMES_OR_FILES, looks_like_file, machine_names
-
         if name in machine_names():
             return name
         if not looks_like_file(name):

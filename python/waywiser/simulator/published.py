@@ -21,6 +21,7 @@ from waywiser.errors import InputError
 
 KIB, MIB = 1 << 10, 1 << 20
 Find = Callable[..., float]
+Run = Callable[[Sequence[str]], int]  # runs a command line that prints, and returns its exit code
 
 
 class Answer:
@@ -47,17 +48,19 @@ class Answer:
         return int(case["ranks"]), int(case["size"]), float(case["seconds"])
 
 
-@cache
-def answer(command: str) -> Answer:
-    """Runs a command line of this program and returns its JSON."""
-    from waywiser.cli import run
+def answers_of(run: Run) -> Callable[[str], Answer]:
+    """A function that runs a command line of this program, once, and returns its JSON."""
 
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = run([*shlex.split(command)[1:], "--json"])
-    if code != 0:
-        raise RuntimeError(f"{command}: exit code {code}: {errors.getvalue()}")
-    return Answer(json.loads(out.getvalue()))
+    @cache
+    def answer(command: str) -> Answer:
+        out, errors = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(errors):
+            code = run([*shlex.split(command)[1:], "--json"])
+        if code != 0:
+            raise RuntimeError(f"{command}: exit code {code}: {errors.getvalue()}")
+        return Answer(json.loads(out.getvalue()))
+
+    return answer
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,26 @@ class Row:
         return {**vars(self), "high": None if math.isinf(self.high) else self.high, "error": self.error}
 
 
-def _row(
+@dataclass(frozen=True)
+class Claim:
+    """A published finding, and how its figure is predicted from the answers of commands."""
+
+    machine: str
+    finding: str
+    low: float
+    high: float
+    unit: str
+    how: str
+    commands: tuple[str, ...]
+    find: Find
+
+    def row(self, answer: Callable[[str], Answer]) -> Row:
+        """With the prediction."""
+        predicted = self.find(*map(answer, self.commands))
+        return Row(self.machine, self.finding, self.low, self.high, self.unit, self.how, self.commands, predicted)
+
+
+def _claim(
     machine: str,
     finding: str,
     published: float | tuple[float, float],
@@ -94,10 +116,10 @@ def _row(
     how: str,
     find: Find,
     *commands: str,
-) -> Row:
+) -> Claim:
     low, high = published if isinstance(published, tuple) else (published, published)
     lines = tuple(f"waywiser simulate {command}" for command in commands)
-    return Row(machine, finding, low, high, unit, how, lines, find(*map(answer, lines)))
+    return Claim(machine, finding, low, high, unit, how, lines, find)
 
 
 def _gain(one: dict[int, float], other: dict[int, float], least: int = 0, most: int = 1 << 60) -> float:
@@ -125,77 +147,79 @@ def _rate(told: Answer) -> float:
     return size / seconds / 1e9
 
 
-def _two_nodes() -> Iterator[Row]:
+def _two_nodes() -> Iterator[Claim]:
     how = "neither / both, the largest"
     for machine, factor in (("hse-a", 7.0), ("hse-e", 7.8)):
         text = f"latency --machine {machine} --sizes 8,16,32 --vary gdr,gdrcopy"
-        yield _row(machine, "latency falls with GDR and GDRCopy, up to 32 B", factor, "times", how, _neither_both, text)
+        yield _claim(
+            machine, "latency falls with GDR and GDRCopy, up to 32 B", factor, "times", how, _neither_both, text
+        )
     # Sizes were powers of two: a setting that helped up to 16 KiB stopped helping between 16 and 32 KiB.
-    yield _row(
+    yield _claim(
         "hse-a", "GDR raises bandwidth up to", (16, 32), "KiB", "the last size with 2 % by gdr",
         lambda told: _last_win(told.times(gdr="on"), told.times(gdr="off")),
         "bidirectional --machine hse-a --sizes 8K..40K/256 --vary gdr",
     )  # fmt: skip
     for machine in ("hse-a", "hse-c", "hse-e"):
-        yield _row(
+        yield _claim(
             machine, "GDRCopy helps up to", (8, 16), "KiB", "the last size with 2 % by gdrcopy",
             lambda told: _last_win(told.times(gdrcopy="on"), told.times(gdrcopy="off")),
             f"bidirectional --machine {machine} --sizes 4K..18K/128 --set gdr=off --vary gdrcopy",
         )  # fmt: skip
     text = "bidirectional --machine hse-e --set nics=2 --vary gdr,gdrcopy"
     finding = "bandwidth with both against neither, small messages, up to"
-    yield _row("hse-e", finding, 3.86, "times", f"{how} below 64 KiB", lambda t: _neither_both(t, 0, 64 * KIB), text)
+    yield _claim("hse-e", finding, 3.86, "times", f"{how} below 64 KiB", lambda t: _neither_both(t, 0, 64 * KIB), text)
     finding = "bandwidth with both against neither, above 64 KiB, up to"
-    yield _row("hse-e", finding, 2, "times", f"{how} above", lambda t: _neither_both(t, 64 * KIB + 1), text)
-    yield _row("hse-e", "peak, both directions together", 30.4, "GB/s", "both, the largest", _peak, text)
+    yield _claim("hse-e", finding, 2, "times", f"{how} above", lambda t: _neither_both(t, 64 * KIB + 1), text)
+    yield _claim("hse-e", "peak, both directions together", 30.4, "GB/s", "both, the largest", _peak, text)
 
 
 def _peak(told: Answer) -> float:
     return max(2 * size / seconds for size, seconds in told.times(gdr="on", gdrcopy="on").items()) / 1e9
 
 
-def _dgx_a100() -> Iterator[Row]:
+def _dgx_a100() -> Iterator[Claim]:
     def us(**setting: str) -> Find:
         return lambda told: told.only(**setting) * 1e6
 
     text = "latency --machine dgx-a100 --sizes 8 --vary gdr,gdrcopy"
-    yield _row("dgx-a100", "latency with neither", 26.6, "µs", "neither", us(gdr="off", gdrcopy="off"), text)
-    yield _row("dgx-a100", "latency with GDR and GDRCopy", 3.4, "µs", "both", us(gdr="on", gdrcopy="on"), text)
-    yield _row("dgx-a100", "one NIC with GDR", 24, "GB/s", "", _rate, "bandwidth --machine dgx-a100 --sizes 64M")
+    yield _claim("dgx-a100", "latency with neither", 26.6, "µs", "neither", us(gdr="off", gdrcopy="off"), text)
+    yield _claim("dgx-a100", "latency with GDR and GDRCopy", 3.4, "µs", "both", us(gdr="on", gdrcopy="on"), text)
+    yield _claim("dgx-a100", "one NIC with GDR", 24, "GB/s", "", _rate, "bandwidth --machine dgx-a100 --sizes 64M")
 
     # osu_bw from GPU to host memory, 64 messages in flight (openucx/ucx, issue 6206); its 8 bytes are an input.
     def gain(gdr: str) -> Find:
         return lambda told: told.only(gdr="off", gdrcopy="off") / told.only(gdr=gdr, gdrcopy="on")
 
     text = "bandwidth --machine dgx-a100 --pair gpu0-to-host0 --sizes 64 --vary gdr,gdrcopy"
-    yield _row("dgx-a100", "64 B one way with GDR and GDRCopy", 10.5, "times", "neither / both", gain("on"), text)
-    yield _row("dgx-a100", "64 B one way with GDRCopy alone", 4.75, "times", "neither / gdrcopy", gain("off"), text)
+    yield _claim("dgx-a100", "64 B one way with GDR and GDRCopy", 10.5, "times", "neither / both", gain("on"), text)
+    yield _claim("dgx-a100", "64 B one way with GDRCopy alone", 4.75, "times", "neither / gdrcopy", gain("off"), text)
     text = "bandwidth --machine dgx-a100 --pair gpu0-to-host0 --sizes 4K --set gdr=off --set gdrcopy=off"
-    yield _row("dgx-a100", "a message of 4 KiB with neither", 14.8, "µs", "4 KiB / rate", us(), text)
+    yield _claim("dgx-a100", "a message of 4 KiB with neither", 14.8, "µs", "4 KiB / rate", us(), text)
 
 
-def _roce() -> Iterator[Row]:
+def _roce() -> Iterator[Claim]:
     # A NIC below the GPU's PCIe switch; the published machine is not described.
     settings = "--machine dgx-1v --set nic=eth40 --set gdrcopy=off --vary gdr"
     text = f"latency {settings} --sizes 8"
     name = "40 Gb/s RoCE"
-    yield _row(name, "latency without GDR", 20, "µs", "gdr off", lambda told: told.only(gdr="off") * 1e6, text)
-    yield _row(name, "latency with GDR", 10, "µs", "gdr on", lambda told: told.only(gdr="on") * 1e6, text)
-    yield _row(
+    yield _claim(name, "latency without GDR", 20, "µs", "gdr off", lambda told: told.only(gdr="off") * 1e6, text)
+    yield _claim(name, "latency with GDR", 10, "µs", "gdr on", lambda told: told.only(gdr="on") * 1e6, text)
+    yield _claim(
         name, "throughput at 8 KiB with GDR", 4, "times", "gdr on / off",
         lambda told: told.only(gdr="off") / told.only(gdr="on"), f"bandwidth {settings} --sizes 8K",
     )  # fmt: skip
 
 
-def _one_machine() -> Iterator[Row]:
+def _one_machine() -> Iterator[Claim]:
     text = "bandwidth --machine dgx-1v --path copy_engine --pair gpu0-to-gpu1 --sizes 256M"
-    yield _row("dgx-1v", "peer copy over one NVLink", 24, "GB/s", "", _rate, text)
+    yield _claim("dgx-1v", "peer copy over one NVLink", 24, "GB/s", "", _rate, text)
     staged = "'host_staged variant=pipelined chunk=4M depth=4'"
     text = f"bandwidth --machine dgx-1v --path {staged} --pair gpu0-to-gpu5 --sizes 256M"
-    yield _row("dgx-1v", "peer copy over PCIe", 11, "GB/s", "", _rate, text)
+    yield _claim("dgx-1v", "peer copy over PCIe", 11, "GB/s", "", _rate, text)
 
 
-def _all_reduce() -> Iterator[Row]:
+def _all_reduce() -> Iterator[Claim]:
     """NVIDIA/nccl-tests, issue 29: 4 nodes of 8 V100, 12.2 GB/s over one EDR card a node, and 48 GB/s between DGX-1 for
     their four cards; NVIDIA/nccl, issue 307: 47 GB/s between DGX-1 (by trees, on 2 nodes, 58), a ring 12 a card."""
 
@@ -206,10 +230,10 @@ def _all_reduce() -> Iterator[Row]:
     text = "all_reduce --machine dgx-1v --nodes 4 --algorithms ring --order 0,3,2,1,5,6,7,4 --sizes 512M"
     for cards, published in (("one card", 12.2), ("four cards", (47.0, 48.0))):
         finding = f"all-reduce between nodes, ring, {cards} a node, bus bandwidth"
-        yield _row("dgx-1v", finding, published, "GB/s", "2 x 31/32 x 512 MiB / time", bus, text)
+        yield _claim("dgx-1v", finding, published, "GB/s", "2 x 31/32 x 512 MiB / time", bus, text)
 
 
-def _remote_gpu() -> Iterator[Row]:
+def _remote_gpu() -> Iterator[Claim]:
     """Two arrays to the GPU and one back, 100 million float32 each, one after the other; times of transfers only."""
     for machine in ("remote-t4", "remote-a10"):
 
@@ -225,19 +249,19 @@ def _remote_gpu() -> Iterator[Row]:
 
         wires = (text("host0-to-host0", ""), text("host0-to-host0", " --path 'ucx transports=network-tcp'"))
         finding = "InfiniBand against TCP over it, staged in pageable memory"
-        yield _row(machine, finding, (2, 3), "times", "(2 a + b + 3 d) / (2 a + b + 3 c)", staged, *local, *wires)
+        yield _claim(machine, finding, (2, 3), "times", "(2 a + b + 3 d) / (2 a + b + 3 c)", staged, *local, *wires)
 
         pinned = tuple(command.replace(pageable, " --path copy_engine") for command in local)
         finding = "staged in pinned memory against pageable memory, over InfiniBand"
         how = "(2 a + b + 3 e) / (2 c + d + 3 e)"
-        yield _row(machine, finding, (1, math.inf), "times", how, _pinned_gain, *local, *pinned, wires[0])
+        yield _claim(machine, finding, (1, math.inf), "times", how, _pinned_gain, *local, *pinned, wires[0])
 
         def direct(into: Answer, out: Answer, there: Answer, back: Answer) -> float:
             return (2 * there.only() + back.only()) / (2 * into.only() + out.only())
 
         wires = (text("host0-to-gpu0", ""), text("gpu0-to-host0", ""))
         finding = "remote with RDMA into GPU memory against local, pageable"
-        yield _row(machine, finding, (0.5, 1), "times", "(2 c + d) / (2 a + b)", direct, *local, *wires)
+        yield _claim(machine, finding, (0.5, 1), "times", "(2 c + d) / (2 a + b)", direct, *local, *wires)
 
 
 def _pinned_gain(into: Answer, out: Answer, pinned_into: Answer, pinned_out: Answer, wire: Answer) -> float:
@@ -245,10 +269,12 @@ def _pinned_gain(into: Answer, out: Answer, pinned_into: Answer, pinned_out: Ans
     return (2 * into.only() + out.only() + wires) / (2 * pinned_into.only() + pinned_out.only() + wires)
 
 
-def compare(machines: Sequence[str] = ()) -> list[Row]:
-    """All rows, or those whose commands are about one of these machines."""
-    rows = [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_remote_gpu()]
-    about = [re.findall(r"--machine (\S+)", row.commands[0])[0] for row in rows]
+def compare(run: Run, machines: Sequence[str] = ()) -> list[Row]:
+    """All rows, or those whose commands are about one of these machines; `run` runs their command lines."""
+    claims = [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_remote_gpu()]
+    about = [re.findall(r"--machine (\S+)", claim.commands[0])[0] for claim in claims]
     if unknown := sorted(set(machines) - set(about)):
         raise InputError(f"no published finding about {unknown[0]!r}: write some of {', '.join(dict.fromkeys(about))}")
-    return [row for row, machine in zip(rows, about, strict=True) if not machines or machine in machines]
+    answer = answers_of(run)
+    wanted = [claim for claim, one in zip(claims, about, strict=True) if not machines or one in machines]
+    return [claim.row(answer) for claim in wanted]

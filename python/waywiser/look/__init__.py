@@ -1,0 +1,1 @@
+"""The only door to the machine: files, commands, probes; live or recorded. See README.md."""

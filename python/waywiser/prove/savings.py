@@ -1,0 +1,190 @@
+"""The value of measured gains in GPU-hours a year, from a table of jobs. Every assumption is stated."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from waywiser.checked import clean
+from waywiser.errors import InputError
+from waywiser.prove.gains import TOLD, Gain, NodeGains, same_everywhere
+
+_YEAR = 365.25 * 24 * 3600
+_MOST_ROWS = 5_000_000
+_COLUMNS = {
+    "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "ElapsedRaw", "Elapsed", "CommShare", "Start", "End",
+    "NNodes", "AllocNodes",
+}  # fmt: skip
+_NODES = re.compile(r"(?:^|,)node=([^,]*)")
+_GPUS = re.compile(r"(?:^|,)gres/gpu(:[^,=]*)?=([^,]*)")
+_COUNT = re.compile(r"(\d{1,6}(?:\.\d{1,2})?)([KM]?)")
+_STEPS = {"": 1, "K": 1 << 10, "M": 1 << 20}
+_ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
+
+
+@dataclass(frozen=True)
+class Job:
+    """GPU-hours of a job on one node type, and the fraction of its time in communication (None: unknown).
+
+    `nodes`: its number of nodes; 1 if the table does not say.
+    """
+
+    node_type: str
+    gpu_hours: float
+    share: float | None
+    start: datetime | None
+    end: datetime | None
+    nodes: int = 1
+
+
+@dataclass(frozen=True)
+class Saving:
+    """GPU-hours of a node type, for jobs on one node or on several: in all, in communication, saved, and saved per year
+    of such use. Without a gain nothing is saved."""
+
+    node_type: str
+    several: bool
+    jobs: int
+    gpu_hours: float
+    communication: float
+    gain: Gain | None
+    saved: float
+    saved_a_year: float
+
+
+def read_jobs(text: str, what: str) -> list[Job]:
+    """A table with a head line, separated by "|" (sacct --parsable2) or commas. Raises InputError with the line.
+
+    Columns: NodeType or Partition; GPUHours, or AllocTRES with ElapsedRaw or Elapsed; CommShare (0 to 1), Start and
+    End are optional. Steps of a job ("123.0", "123.batch") are skipped: the job's line includes them.
+    """
+    first = text.partition("\n")[0]
+    rows = csv.reader(io.StringIO(text), delimiter="|" if "|" in first else ",")
+    try:
+        columns = _columns(next(rows, []), what)
+        return [_job(cells) for row in rows if (cells := _cells(row, columns, rows.line_num))]
+    except InputError:
+        raise
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{what}: line {rows.line_num}: {str(error)[:200]}") from error
+
+
+def _columns(head: Sequence[str], what: str) -> dict[str, int]:
+    """The positions of the columns that are used here."""
+    found = {name.strip(): index for index, name in enumerate(head) if name.strip() in _COLUMNS}
+    if not {"NodeType", "Partition"} & set(found) or not {"GPUHours", "AllocTRES"} & set(found):
+        raise InputError(f"{what}: needs columns NodeType or Partition, and GPUHours or AllocTRES with Elapsed")
+    return found
+
+
+def _cells(row: Sequence[str], columns: Mapping[str, int], line: int) -> dict[str, str]:
+    """The job of a line; None for an empty line or a step of a job."""
+    if line > _MOST_ROWS:
+        raise ValueError(f"the table has more than {_MOST_ROWS} lines")
+    cells = {name: row[index].strip() for name, index in columns.items() if index < len(row)}
+    return {} if "." in cells.get("JobID", "") else cells
+
+
+def _job(cells: Mapping[str, str]) -> Job:
+    share = float(cells["CommShare"]) if cells.get("CommShare") else None
+    if share is not None and not 0 <= share <= 1:
+        raise ValueError(f"CommShare {share} is not between 0 and 1")
+    hours = float(cells["GPUHours"]) if cells.get("GPUHours") else _gpus(cells) * _seconds(cells) / 3600
+    if not 0 <= hours < 1e12:
+        raise ValueError(f"{hours} GPU-hours")
+    node_type = cells.get("NodeType") or cells.get("Partition") or "unknown"
+    start, end = (_time(cells.get(name, "")) for name in ("Start", "End"))
+    return Job(clean(node_type)[:60], hours, share, start, end, _nodes(cells))
+
+
+def _nodes(cells: Mapping[str, str]) -> int:
+    told = _NODES.search(cells.get("AllocTRES", ""))
+    return _count(cells.get("NNodes") or cells.get("AllocNodes") or (told[1] if told else "1"), "nodes")
+
+
+def _gpus(cells: Mapping[str, str]) -> int:
+    """The count of all types where it is given, else the sum over the types: "gres/gpu=6,gres/gpu:a100=4,
+    gres/gpu:v100=2" counts the same GPUs twice."""
+    counts = [(kind, _count(text, "GPUs")) for kind, text in _GPUS.findall(cells.get("AllocTRES", ""))]
+    whole = [count for kind, count in counts if not kind]
+    return whole[0] if whole else sum(count for _, count in counts)
+
+
+def _count(text: str, of: str) -> int:
+    """As Slurm writes it: "1536", or "1.50K" in steps of 1024."""
+    found = _COUNT.fullmatch(text)
+    count = float(found[1]) * _STEPS[found[2]] if found else math.nan
+    if not count.is_integer():
+        raise ValueError(f"{text[:40]!r} is not a number of {of}")
+    return int(count)
+
+
+def _seconds(cells: Mapping[str, str]) -> float:
+    if raw := cells.get("ElapsedRaw"):
+        if not raw.isdecimal():
+            raise ValueError(f"ElapsedRaw {raw[:40]!r} is not a number of seconds")
+        return float(raw)
+    found = _ELAPSED.fullmatch(cells.get("Elapsed", ""))
+    if not found:
+        raise ValueError("needs ElapsedRaw or Elapsed as D-HH:MM:SS")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None  # "Unknown", "None": the job has not started or ended
+
+
+def gains_told(words: Sequence[str]) -> dict[str, NodeGains]:
+    """ "a100=1.2" -> a gain of 1.2 for all jobs on a100. Raises InputError."""
+    found = {}
+    for word in words:
+        name, _, text = word.rpartition("=")
+        try:
+            factor = float(text)
+        except ValueError:
+            factor = 0.0
+        if not name or not 1 <= factor <= 1000:
+            raise InputError(f"--gain {word!r}: write TYPE=FACTOR with a factor from 1")
+        found[name] = same_everywhere(factor, TOLD)
+    return found
+
+
+def savings(
+    jobs: Sequence[Job], gains: Mapping[str, NodeGains], share: float, default: NodeGains | None = None
+) -> list[Saving]:
+    """The savings by node type, separately for jobs on one node and on several. `default`: gain of all other types.
+
+    Saved by a job: hours * share of communication * (1 - 1 / gain).
+    """
+    period = seconds_of(jobs)
+    groups: dict[tuple[str, bool], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault((job.node_type, job.nodes > 1), []).append(job)
+    found = []
+    for (node_type, several), mine in sorted(groups.items()):
+        gain = gains.get(node_type, default or NodeGains()).of(2 if several else 1)
+        hours = sum(job.gpu_hours for job in mine)
+        told = sum(job.gpu_hours * (share if job.share is None else job.share) for job in mine)
+        saved = told * gain.saved if gain else 0.0
+        a_year = saved * _YEAR / period if period else 0.0
+        found.append(Saving(node_type, several, len(mine), hours, told, gain, saved, a_year))
+    return found
+
+
+def seconds_of(jobs: Sequence[Job]) -> float:
+    """The days from the first start to the last end; 0 if the table does not say."""
+    starts = [job.start for job in jobs if job.start]
+    ends = [job.end for job in jobs if job.end]
+    try:
+        return max(0.0, (max(ends) - min(starts)).total_seconds()) if starts and ends else 0.0
+    except TypeError:  # some with a time zone, some without
+        return 0.0

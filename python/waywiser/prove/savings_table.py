@@ -1,0 +1,64 @@
+"""Savings for the terminal, with every assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from waywiser.prove.gains import ASSUMED, PREDICTED
+from waywiser.prove.savings import Job, Saving, seconds_of
+from waywiser.terminal import add, print_result, table
+
+
+def print_savings(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> None:
+    """A line for each node type, the sum, and the assumptions."""
+    days = seconds_of(jobs) / 86400
+    made = table("node type", "jobs on", ">GPU-hours", ">gain", ">saved", ">saved a year")
+    for one in found:
+        year = f"{one.saved_a_year:,.0f}" if days else "-"
+        where = "several nodes" if one.several else "one node"
+        gain = one.gain.text if one.gain else "not known"
+        add(made, one.node_type, where, f"{one.gpu_hours:,.0f}", gain, f"{one.saved:,.0f}", year)
+    lines = assumptions(jobs, found, share)
+    if days:
+        lines.insert(
+            0, f"{sum(one.saved_a_year for one in found):,.0f} GPU-hours a year, if the year is like these days"
+        )
+    print_result(Group(made, Text(), *(Text(line) for line in lines)))
+
+
+def savings_as_dict(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> dict[str, Any]:
+    """The same as an object: GPU-hours for each node type, and the assumptions as texts."""
+    rows = [
+        {"node_type": one.node_type, "several_nodes": one.several, "jobs": one.jobs, "gpu_hours": one.gpu_hours,
+         "communication": one.communication, "gain": one.gain.factor if one.gain else None,
+         "basis": one.gain.basis if one.gain else None, "saved": one.saved, "saved_a_year": one.saved_a_year}
+        for one in found
+    ]  # fmt: skip
+    return {"rows": rows, "assumptions": assumptions(jobs, found, share)}
+
+
+def assumptions(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> list[str]:
+    """The assumptions, one per line."""
+    days = seconds_of(jobs) / 86400
+    told = sum(job.share is not None for job in jobs)
+    count = f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}"
+    lines = [
+        f"{count} over {days:.1f} days" if days else f"{count}; no figures per year without Start and End",
+        "saved = GPU-hours x share of communication x (1 - 1 / gain); communication is not hidden behind computing",
+        f"share of communication: known for {told} of {len(jobs)} jobs, {100 * share:.0f} % assumed for the others",
+        "gain: mean over the verified cases; a job that sends other sizes gains more or less",
+    ]
+    bases = {one.gain.basis for one in found if one.gain}
+    if ASSUMED in bases:
+        lines.append("gain marked assumed: taken from the only verified machine, which is another node type")
+    if PREDICTED in bases:
+        lines.append("gain marked prediction: between GPUs of two simulated nodes, not a measurement")
+    if any(one.gain is None for one in found):
+        lines.append(
+            "gain not known: no savings counted; waywiser verify measures the gain, between nodes with --hosts"
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""`waywiser tune`: measures and chooses what the results lack; with another machine if there is one. See README.md."""

@@ -1,0 +1,213 @@
+"""Rules on which room of the Python package may import which. The rules are the tables at the top.
+
+A room is a folder of `python/waywiser`, or a file beside the folders that LOOSE names; the other files are `ground`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python/waywiser"
+
+LOOSE = {"__init__": "waywiser", "heap": "heap", "numba": "numba", "triton": "triton"}
+# Room -> the rooms that it may import, besides itself and `ground`: at the top, inside functions and for types.
+MAY_IMPORT: dict[str, set[str]] = {
+    "ground": set(),
+    "look": set(),
+    "topology": set(),
+    "kit": set(),
+    "group": set(),
+    "heap": {"group"},
+    "numba": {"group", "heap"},
+    "triton": {"group", "heap"},
+    "halo": {"group"},
+    "mesh": {"group", "halo"},
+    "torch_backend": {"group"},
+    "monitor": {"look"},
+    "doctor": {"look", "monitor"},
+    "simulator": {"topology"},
+    "offload": {"group", "monitor"},
+    "apply": {"look", "topology", "simulator"},
+    "run": {"look", "monitor", "doctor", "apply"},
+    "bench": {"group", "look", "topology", "simulator", "offload", "run"},
+    "tune": {"topology", "simulator", "bench"},
+    "prove": {"look", "monitor", "apply", "run", "bench"},
+    "report": {"topology", "simulator", "apply", "prove"},
+    "waywiser": {"group", "halo", "heap", "offload"},  # the package itself: what programs use
+    "cli": {
+        *("look", "topology", "kit", "group", "monitor", "doctor", "simulator", "offload", "apply", "run", "bench"),
+        *("tune", "prove", "report", "waywiser"),
+    },
+}
+DATA = ("machines", "schemas")  # folders without Python files that are kept here
+
+# An import inside a function needs a reason. What may be imported so from anywhere:
+LAZY_OF = {
+    "_core": "the library is loaded on first use: help and the configuration do without it",
+    "report.drawing": "needs matplotlib, which is optional",
+    "report.pictures": "needs matplotlib, which is optional",
+    "mesh.picture": "needs matplotlib, which is optional",
+    "torch_backend": "needs torch, which is optional",
+}
+# ... and who may do so:
+LAZY_IN = {
+    "cli": "`waywiser --help` and every verb start without what only another verb needs",
+    "offload.connect": "`import waywiser` does not read plans",
+    "offload.roads": "a client without a plan starts no stages",
+    "run.launcher": "ranks without settings start at once",
+    "run.running": "ranks without --watch and --dry-run start at once",
+}
+# Two files that know each other, each with the reason. No others, and no circle of more.
+PAIRS = {
+    ("group.gpus", "group.types"): "for type checkers only: an argument `stream` may be a GpuStream",
+    ("mesh.parts", "mesh.picture"): "for type checkers only: MeshParts.plot draws itself",
+}
+
+
+class Import(NamedTuple):
+    """Modules without the leading `waywiser.`; the package itself is `__init__`."""
+
+    source: str
+    target: str
+    lazy: bool
+    line: int
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def room_of(module: str) -> str:
+    """ "_core", the bindings, is a part of the ground."""
+    first = module.split(".")[0]
+    return LOOSE.get(first, first if (PACKAGE / first).is_dir() else "ground")
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    """The modules of this package that one statement imports."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.name.split(".")[0] == "waywiser":
+                yield alias.name.removeprefix("waywiser").removeprefix(".") or "__init__"
+    elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "waywiser":
+        base = str(node.module).removeprefix("waywiser").removeprefix(".")
+        for alias in node.names:
+            full = f"{base}.{alias.name}".removeprefix(".")
+            yield full if full in FILES or full == "_core" else base or "__init__"
+
+
+def imports_in(text: str, source: str) -> list[Import]:
+    found: list[Import] = []
+
+    def walk(node: ast.AST, lazy: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            found.extend(Import(source, name, lazy, getattr(child, "lineno", 0)) for name in names_in(child))
+            walk(child, lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
+
+    walk(ast.parse(text), False)
+    return found
+
+
+def wrong_rooms(imports: Iterable[Import]) -> list[str]:
+    wrong = []
+    for one in imports:
+        room, target = room_of(one.source), room_of(one.target)
+        if target not in (room, "ground") and target not in MAY_IMPORT[room]:
+            wrong.append(f"{one.source}:{one.line}: {room} may not import {one.target}")
+    return wrong
+
+
+def wrong_lazy(imports: Iterable[Import]) -> list[str]:
+    return [
+        f"{one.source}:{one.line}: imports {one.target} inside a function, for no reason of this table"
+        for one in imports
+        if one.lazy
+        and not any(under(one.target, name) for name in LAZY_OF)
+        and not any(under(one.source, name) for name in LAZY_IN)
+    ]
+
+
+def under(module: str, name: str) -> bool:
+    return module == name or module.startswith(f"{name}.")
+
+
+def circles(edges: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """The groups of names that reach each other."""
+    after: dict[str, set[str]] = {}
+    for one, other in edges:
+        after.setdefault(one, set()).add(other)
+    reached = {name: reachable(name, after) for name in after}
+    found = {tuple(sorted(o for o in reached[n] if n in reached.get(o, ()))) for n in reached if n in reached[n]}
+    return sorted(found)
+
+
+def reachable(name: str, after: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    rest = list(after.get(name, ()))
+    while rest:
+        one = rest.pop()
+        if one not in found:
+            found.add(one)
+            rest += after.get(one, ())
+    return found
+
+
+IMPORTS = [one for module, path in FILES.items() for one in imports_in(path.read_text(encoding="utf-8"), module)]
+
+
+def test_the_rules_refuse_what_they_forbid() -> None:
+    text = "from waywiser.apply.ucx import x\n"
+    text += "def f():\n    from waywiser import report, _core\n    import waywiser.units\n"
+    found = imports_in(text, "look.root")
+    assert [(one.target, one.lazy) for one in found] == [
+        *(("apply.ucx", False), ("report", True), ("_core", True), ("units", True))
+    ]
+    assert [line.split(": ")[1] for line in wrong_rooms(found)] == [
+        *("look may not import apply.ucx", "look may not import report")
+    ]
+    assert [line.split()[2] for line in wrong_lazy(found)] == ["report", "units"]
+    assert circles([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]) == [("a", "b", "c")]
+
+
+def test_every_room_has_its_place_in_the_table() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    assert folders == MAY_IMPORT.keys() - {"ground", *LOOSE.values()}
+
+
+def test_rooms_import_those_that_they_may() -> None:
+    assert wrong_rooms(IMPORTS) == []
+
+
+def test_the_table_allows_nothing_that_no_file_needs() -> None:
+    used = {(room_of(one.source), room_of(one.target)) for one in IMPORTS}
+    assert [(room, other) for room, others in MAY_IMPORT.items() for other in others if (room, other) not in used] == []
+
+
+def test_the_table_has_no_circle() -> None:
+    assert circles((room, other) for room, others in MAY_IMPORT.items() for other in others) == []
+
+
+def test_files_have_no_circle() -> None:
+    edges = {(one.source, one.target) for one in IMPORTS if one.source != one.target}
+    assert circles(edges) == sorted(PAIRS)
+
+
+def test_an_import_inside_a_function_has_a_reason() -> None:
+    assert wrong_lazy(IMPORTS) == []
+
+
+def test_every_room_says_what_it_is() -> None:
+    assert [room for room in sorted(MAY_IMPORT) if (PACKAGE / room).is_dir() and not readme(room).exists()] == []
+    assert [room for room in DATA if not readme(room).exists()] == []
+
+
+def readme(room: str) -> Path:
+    return PACKAGE / room / "README.md"
