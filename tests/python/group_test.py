@@ -230,6 +230,11 @@ def test_hosts_are_filled_in_order(tmp_path: Path) -> None:
         ("::1 slots=2", Host("::1", 2)),
         ("me@node1:2  # of MPICH", Host("me@node1", 2)),
         ("node1 2", Host("node1", 2)),
+        ("[2001:db8::1]:4", Host("2001:db8::1", 4)),
+        ("me@[2001:db8::1]:4", Host("me@2001:db8::1", 4)),
+        ("node1 slots=2 max_slots=4  # of Open MPI", Host("node1", 2)),
+        ("node1:2 binding=user:0,1", Host("node1", 2)),
+        ("node1 max-slots=4\r", Host("node1", 1)),
     ],
 )
 def test_hosts_as_other_launchers_write_them(line: str, host: Host, tmp_path: Path) -> None:
@@ -239,12 +244,48 @@ def test_hosts_as_other_launchers_write_them(line: str, host: Host, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "line",
-    ["node:x", "node:", ":2", "[::1", "[::1]2", "[]:2", "node:2 slots=2", "node:0", "-o:2", "a b c", "node slots"],
+    [
+        *("node:x", "node:", ":2", "[::1", "[::1]2", "[]:2", "node:2 slots=2", "node:0", "-o:2", "a b c", "node slots"),
+        *(
+            "[node1]:2",
+            "a:b:c",
+            "[::g]:2",
+            "::1:2:",
+            "node[3-1]",
+            "node[a-b]",
+            "node[1-]",
+            "node[1",
+            "node1]",
+            "node[]",
+        ),
+        *(
+            "node[1-99999999]",
+            "n[1-9999]m[1-9999]",
+            "node\u0661:2",
+            "node:\u0662",
+            "a;b",
+            "$(x)",
+            "node slots=2 port=1",
+        ),
+        *("a,b", "@node", "node@", "node slots=2 slots=3", "-o@node"),
+    ],
 )
 def test_lines_that_are_no_host_are_named(line: str, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text(line + "\n")
     with pytest.raises(InputError, match=r"hosts:1: write NAME, NAME slots=N or NAME:N, not '"):
         read_hosts(tmp_path / "hosts")
+
+
+@pytest.mark.parametrize(
+    ("line", "names", "slots"),
+    [
+        ("node[01-03,7]:2", ["node01", "node02", "node03", "node7"], 2),
+        ("rack[1-2]node[8-9]-ib slots=4", ["rack1node8-ib", "rack1node9-ib", "rack2node8-ib", "rack2node9-ib"], 4),
+    ],
+)
+def test_lists_of_slurm(line: str, names: list[str], slots: int, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text(line + "\r\n")
+    assert read_hosts(tmp_path / "hosts") == [Host(name, slots) for name in names]
 
 
 def test_ranks_by_ssh(tmp_path: Path) -> None:

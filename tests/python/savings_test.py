@@ -62,14 +62,32 @@ def test_gpus_of_several_types(tres: str, gpus: int) -> None:
     assert job.gpu_hours == gpus
 
 
-@pytest.mark.parametrize(("text", "nodes"), [("1", 1), ("1K", 1024), ("1.50K", 1536), ("1M", 1 << 20)])
+@pytest.mark.parametrize(("text", "nodes"), [("1", 1), ("1K", 1024), ("1.50K", 1536), ("1.34K", 1372), ("1M", 1 << 20)])
 def test_numbers_of_nodes_as_slurm_writes_them(text: str, nodes: int) -> None:
     table = "NodeType|GPUHours|NNodes|AllocTRES\n"
     (one, other) = read_jobs(f"{table}x|1|{text}|\nx|1||gres/gpu=1,node={text}\n", "jobs")
     assert one.nodes == other.nodes == nodes
 
 
-@pytest.mark.parametrize("text", ["some", "1.234K", "1.3K", "-1", "1k", "1e3", "9999999"])
+@pytest.mark.parametrize(
+    ("gres", "gpus"),
+    [
+        ("gpu:a100:4,gpu:v100:2", 6),
+        ("gpu:6", 6),
+        ("gpu:a100:4(S:0-1),gpu:v100:2(S:0)", 6),
+        ("gpu:1g.10gb:7,nic:2,mps:400", 7),
+        ("gres:gpu:2", 2),
+        ("craynetwork:1", 0),
+    ],
+)
+def test_gpus_of_older_accounting(gres: str, gpus: int) -> None:
+    (job,) = read_jobs(f"JobID|Partition|AllocGRES|ElapsedRaw\n1|gpu|{gres}|3600\n", "jobs")
+    assert job.gpu_hours == gpus
+    with pytest.raises(InputError, match="line 2: 'some' is not a number of GPUs"):
+        read_jobs("JobID|Partition|AllocGRES|ElapsedRaw\n1|gpu|gpu:a100:some|3600\n", "jobs")
+
+
+@pytest.mark.parametrize("text", ["some", "1.234K", "1.3K", "-1", "1k", "1e3", "9999999", "1.50"])
 def test_other_numbers_are_refused(text: str) -> None:
     for cells, what in ((f"1|{text}|", "nodes"), (f"1||node={text}", "nodes"), (f"||gres/gpu={text}", "GPUs")):
         with pytest.raises(InputError, match=f"line 2: '{text}' is not a number of {what}"):

@@ -17,7 +17,8 @@ __all__ = ["runtime_folder", "server"]
 MEETS = """
 import threading, time
 from pathlib import Path
-from waywiser import _core, running
+from waywiser import _core
+from waywiser.run import rank_status
 
 def wait_until(condition, what):
     end = time.monotonic() + 60

@@ -28,7 +28,8 @@ def settings_for(
     unchecked: bool = False,
     jobs: JobLibraries | None = None,
 ) -> Settings:
-    """The settings for a machine. `unchecked` keeps names that no installed library can confirm (another machine).
+    """The settings for a machine. `unchecked`: another machine, whose libraries cannot be asked: names are kept
+    unless its version is told in `libraries`, and lacks them.
 
     `jobs`: the libraries that jobs use, by default those of the mpirun in PATH.
     """
@@ -50,7 +51,7 @@ def settings_for(
                 left.append(one)
             else:
                 one = replace(one, measured=one.measured and not machine.label)
-                why = "" if unchecked else _why_not(one, library)
+                why = "" if unchecked and target not in (libraries or {}) else _why_not(one, library)
                 (kept.append(one) if not why else left.append(LeftOut(target, one.name, one.value, why)))
     if not unchecked:
         kept, refusals = _tried(kept, dry_run)

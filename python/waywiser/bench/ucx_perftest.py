@@ -26,6 +26,8 @@ _TESTS = {
 _SECONDS = 0.05
 _MOST, _LEAST = 20_000, 5
 _MEMORY = {"host": "host", "gpu": "cuda"}
+_TYPICAL = re.compile(r"[0-9.]+_percentile_lat|typical_lat")
+_MOST_SECONDS = 1e5  # of a message
 _STARTING = 3.0  # seconds that a server may take until it listens
 
 
@@ -87,15 +89,33 @@ def batch(
     words = [["-b", str(file), *(["-c", ",".join(map(str, one))] if one else [])] for one in cpus]
     with _server(program, words[0], told) as port:
         text = _client([program.path, "-p", port, "127.0.0.1", "-f", "-v", *words[1]], told, patience)
-    rows: list[tuple[str, Row]] = []
-    for line in text.splitlines():
-        fields = line.split(",")
-        with contextlib.suppress(ValueError, IndexError):
-            typical, overall = float(fields[2]), float(fields[4])
-            if typical > 0 and overall > 0:
-                rows.append((fields[0], Row(typical * 1e-6, overall * 1e-6)))
+    rows = read_batch(text)
     if not rows:
         raise TeamError(f"ucx_perftest printed no figures: {_complaint(text)}")
+    return rows
+
+
+def read_batch(text: str) -> list[tuple[str, Row]]:
+    """The rows of comma-separated figures below their head, which begins with the name of the batch file.
+
+    Raises TeamError for a head without the times, and for a row that does not fit it.
+    """
+    rows: list[tuple[str, Row]] = []
+    names: list[str] = []
+    for line in text.splitlines():
+        fields = line.split(",")
+        if "iterations" in fields:
+            names = ["name", *fields[1:]]
+        elif names and len(fields) > 2:
+            row = dict(zip(names, fields, strict=False))
+            typical = next((text for name, text in row.items() if _TYPICAL.fullmatch(name)), "")
+            try:
+                seconds = float(typical) * 1e-6, float(row.get("overall_lat", "")) * 1e-6
+            except ValueError:
+                seconds = 0.0, 0.0
+            if len(fields) != len(names) or not all(0 < one < _MOST_SECONDS for one in seconds):
+                raise TeamError(f"ucx_perftest: not understood: {line[:100]!r}")
+            rows.append((fields[0], Row(*seconds)))
     return rows
 
 
@@ -185,7 +205,7 @@ class UcxPerftest:
         told = {**os.environ, **self._program.environment}
         with _server(self._program, (), told) as port:
             text = _client([self._program.path, "-p", port, "127.0.0.1", *words], told, patience)
-        found = re.search(r"^Final:\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)", text, re.MULTILINE)
+        found = re.search(r"^Final:\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)(?:\s+[\d.]+){4}\s*$", text, re.MULTILINE)
         if found is None or float(found[3]) <= 0:
             raise TeamError(f"ucx_perftest printed no figures: {_complaint(text)}")
         typical, overall = float(found[1]), float(found[3])

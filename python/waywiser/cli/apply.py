@@ -38,22 +38,30 @@ def apply(
     ] = None,
     mpirun: Mpirun = None,
     markdown: Annotated[bool, typer.Option(help="For other machines: tables for a document.")] = False,
+    ucx_version: Annotated[
+        str, typer.Option("--ucx-version", metavar="V", help="For other machines: leave out what this UCX lacks.")
+    ] = "",
+    nccl_version: Annotated[
+        str, typer.Option("--nccl-version", metavar="V", help="For other machines: the same of NCCL.")
+    ] = "",
 ) -> None:
     """Propose settings that are better than the defaults, each with its measurement; names are checked first.
 
     For paths to other nodes, also compare GPUDirect RDMA and GDRCopy: one setting for all sizes, and the best by size.
     """
     from waywiser.apply.job_libraries import find_job_libraries
+    from waywiser.apply.known_versions import told_libraries
     from waywiser.apply.propose import settings_for
     from waywiser.prove.prove import with_verdicts_of
 
     targets, purpose = wanted_in(for_)
+    told = told_libraries(ucx_version, nccl_version)
     several = cluster is not None or "," in (machine or "")
     if several:
         if (cluster and machine) or from_ or collectives or mpirun:
             raise InputError("--cluster has several machines: leave out options for one machine")
         nodes = _machines(output, machine, cluster, purpose)
-        found = [(one, settings_for(one, targets, unchecked=True)) for one in nodes]
+        found = [(one, settings_for(one, targets, told, unchecked=True)) for one in nodes]
         for one, settings in found if write else []:
             _write_prediction(output, settings, one, targets)
         return _show(found, as_json, markdown)
@@ -62,9 +70,11 @@ def apply(
     elsewhere = machine is not None or from_ is not None
     if elsewhere and (collectives or mpirun):
         raise InputError("--collectives and --mpirun are for this machine; leave out --machine and --from")
+    if told and not elsewhere:
+        raise InputError("--ucx-version and --nccl-version are for other machines; here the libraries are asked")
     jobs = None if elsewhere else find_job_libraries(mpirun)
     here = replace(_machine(output, machine, from_), purpose=purpose)
-    settings = settings_for(here, targets, unchecked=elsewhere, jobs=jobs)
+    settings = settings_for(here, targets, told or None, unchecked=elsewhere, jobs=jobs)
     before = None if elsewhere else _known_before(output, settings.fingerprint)
     if not elsewhere:
         settings = with_verdicts_of(before, settings)

@@ -74,8 +74,8 @@ def nvlink(root: Root) -> Finding:
     links = nvidia.nvlinks(root)
     if not links:
         return absent("these GPUs have no NVLink")
-    most = max(total for _, total in links)
-    down = [f"GPU {i}: {active} of {max(total, most)}" for i, (active, total) in enumerate(links) if active < most]
+    most = max(total for _, total in links.values())
+    down = [f"GPU {i}: {active} of {max(total, most)}" for i, (active, total) in links.items() if active < most]
     if down:
         return problem(f"NVLinks are down: {machine.named(down)}")
     errors = re.findall(r"(?:Replay|Recovery|CRC)[A-Za-z ]*Errors?: ([1-9]\d*)", root.run("nvidia-smi", "nvlink", "-e"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from waywiser.look import machine, pci, rdma
-from waywiser.look.finding import Finding, absent, ok, problem, warning
+from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
 from waywiser.look.root import Root
+from waywiser.look.visible_gpus import VISIBLE, gpus_on_bus, visible_here
 
 
 def _placed(root: Root) -> dict[str, pci.Device]:
@@ -48,25 +49,29 @@ def affinity(root: Root) -> Finding:
     if len(nodes) < 2:
         return ok("one NUMA node: every CPU is near")
     allowed = machine.cpus(machine.status_field(root, "Cpus_allowed_list"))
-    mine = visible_gpus(root, list(devices))
+    mine, why, unknown = _near(root, list(devices))
+    if not mine:
+        return absent(f"this process sees no GPU: {why}")
     local = {name: machine.cpus(root.text(f"{devices[name].folder}/local_cpulist") or "") for name in mine}
     far = [name for name, near in local.items() if near and not near & allowed]
     if far and len(far) == len(local):
         return problem(f"bound to CPUs that are all far from {machine.named(far)}")
+    if far and unknown:
+        raise Unknown(f"{machine.named(far)} are far, but this process may not see them: {why}")
     everywhere = all(near and near < allowed for near in local.values())
     if machine.in_job(root) and everywhere and local:
         return warning(f"this rank is not bound to a NUMA node, although {machine.named(local)} have near CPUs")
     return ok(f"may run on CPUs near to {machine.named(name for name in local if name not in far) or 'all devices'}")
 
 
-def visible_gpus(root: Root, names: list[str]) -> list[str]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible, in bus order; the NICs if there is no GPU."""
+def _near(root: Root, names: list[str]) -> tuple[list[str], str, bool]:
+    """The GPUs that this process sees, what is wrong with the variables, and whether it may not see all of them; the
+    NICs if there is no GPU."""
     gpus = [name for name in names if name.startswith("gpu")]
-    text = root.environment.get("CUDA_VISIBLE_DEVICES")
-    if text is None or not gpus:
-        return gpus or names
-    wanted = [f"gpu{part.strip()}" for part in text.split(",")]
-    return [name for name in gpus if name in wanted] or gpus
+    if not gpus:
+        return names, "", False
+    seen = visible_here(root, gpus_on_bus(root))
+    return (gpus if seen.gpus is None else list(seen.gpus)), seen.why, seen.gpus is None
 
 
 def hidden_peers(root: Root) -> Finding:
@@ -77,13 +82,14 @@ def hidden_peers(root: Root) -> Finding:
     nodes = [name for name in root.names("/dev") if name.startswith("nvidia") and name[6:].isdecimal()]
     if 0 < len(nodes) < have:
         return problem(f"the machine has {have} GPUs, this process can open {len(nodes)}: no CUDA IPC with the others")
-    text = root.environment.get("CUDA_VISIBLE_DEVICES")
-    shown = have if text is None else len([part for part in text.split(",") if part.strip() not in ("", "-1")])
-    if shown == have:
+    seen = visible_here(root, gpus_on_bus(root))
+    if seen.count is None:
+        raise Unknown(seen.why)
+    if seen.count == have:
         return ok(f"all {have} GPUs are visible")
-    if shown == 0:
-        return problem(f"CUDA_VISIBLE_DEVICES={text!r} hides every GPU")
+    if seen.count == 0:
+        return problem(f"every GPU is hidden: {seen.why}")
     finding = problem if machine.in_job(root) and machine.local_size(root) > 1 else warning
-    return finding(
-        f"CUDA_VISIBLE_DEVICES={text} shows {shown} of {have} GPUs: older libraries then cannot do peer copies"
-    )
+    shows = f"{VISIBLE}={root.environment[VISIBLE]} shows" if VISIBLE in root.environment else "CUDA shows"
+    said = f"{shows} {seen.count} of {have} GPUs: older libraries then cannot do peer copies"
+    return finding(f"{said}; {seen.why}" if seen.why else said)

@@ -69,14 +69,15 @@ def mebibytes(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def nvlinks(root: Root) -> list[tuple[int, int]]:
+def nvlinks(root: Root) -> dict[int, tuple[int, int]]:
     """(active, all) NVLinks of each GPU that has any, from `nvidia-smi nvlink -s`. Raises Unknown."""
-    counts: list[list[int]] = []
+    counts: dict[int, list[int]] = {}
+    gpu: list[int] | None = None
     for line in root.run("nvidia-smi", "nvlink", "-s").splitlines()[:_MOST_LINES]:
-        if line.startswith("GPU "):
-            counts.append([0, 0])
+        if named := re.match(r"GPU (\d{1,4}):", line):
+            gpu = counts.setdefault(int(named[1]), [0, 0])
         found = re.match(r"\s+Link \d{1,2}: (.{0,40})", line)
-        if found and counts:
-            counts[-1][1] += 1
-            counts[-1][0] += found[1][:1].isdecimal()
-    return [(active, links) for active, links in counts if links]
+        if found and gpu:
+            gpu[1] += 1
+            gpu[0] += found[1][:1].isdecimal()
+    return {number: (active, links) for number, (active, links) in counts.items() if links}

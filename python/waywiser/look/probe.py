@@ -42,14 +42,22 @@ def cuda() -> dict[str, Any]:
     def asked(call: Any, *arguments: int) -> int | None:
         return value.value if call(ctypes.byref(value), *arguments) == 0 else None
 
-    gpus = [
+    gpus: list[dict[str, Any]] = [
         {name: asked(driver.cuDeviceGetAttribute, number, one) for name, number in _ATTRIBUTES.items()}
         for one in numbers
     ]
+    for one, attributes in enumerate(gpus):
+        attributes["bus_id"] = _bus_id(driver, one)
     peers = [
         [one == other or bool(asked(driver.cuDeviceCanAccessPeer, one, other)) for other in numbers] for one in numbers
     ]
     return {"gpus": gpus, "peers": peers}
+
+
+def _bus_id(driver: Any, number: int) -> str | None:
+    """The bus address of CUDA's GPU `number`."""
+    text = ctypes.create_string_buffer(32)
+    return text.value.decode("ascii", "replace") if driver.cuDeviceGetPCIBusId(text, 32, number) == 0 else None
 
 
 def verbs() -> dict[str, Any]:

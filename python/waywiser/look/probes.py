@@ -7,6 +7,7 @@ from typing import Any
 from waywiser.look.answers import answer_in
 from waywiser.look.commands import PROBE
 from waywiser.look.finding import Unknown
+from waywiser.look.nvidia import bus_address
 from waywiser.look.root import Root
 
 _LIBRARY = {"cuda": "the CUDA driver", "verbs": "libibverbs", "nvml": "NVML"}
@@ -33,6 +34,16 @@ def gpu_attributes(root: Root, name: str) -> list[int]:
     if not numbers or len(numbers) != len(values):
         raise Unknown(f"the CUDA driver does not know the attribute {name}")
     return numbers
+
+
+def gpu_addresses(root: Root) -> list[str]:
+    """The bus address of every GPU that this process sees, by CUDA's number. Raises Unknown."""
+    gpus = probe(root, "cuda").get("gpus")
+    told = [gpu.get("bus_id") for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+    found = [bus_address(one) for one in told if isinstance(one, str) and one]
+    if not found or len(found) != len(told):
+        raise Unknown("the CUDA driver names no bus addresses")
+    return found
 
 
 def peer_matrix(root: Root) -> list[list[bool]]:

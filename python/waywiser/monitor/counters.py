@@ -95,7 +95,8 @@ def _nvlinks(root: Root, sample: Sample) -> None:
         return
     gpu = -1
     for line in root.run("nvidia-smi", "nvlink", "-gt", "d").splitlines()[:20_000]:
-        gpu += line.startswith("GPU ")
+        if named := re.match(r"GPU (\d{1,4}):", line):
+            gpu = int(named[1])
         found = re.match(r"\s+Link \d{1,2}: Data (Tx|Rx): (.{0,30})", line)
         amount = _KIB.match(found[2]) if found else None
         if found and amount and gpu >= 0:

@@ -118,14 +118,38 @@ def read_mpi4py(text: str) -> tuple[Times, str]:
 
 
 def read_osu(test: str, text: str, ranks: int, sizes: Sequence[int]) -> Times:
-    """Lines "size value": microseconds, or MB/s for the bandwidth."""
+    """Lines by the names of their head, "# Size  Avg Latency(us)": microseconds, or MB/s for the bandwidth.
+
+    Versions differ in the columns after the first figure. Without a head the second column counts.
+    """
     found: Times = {}
-    for size, value in re.findall(r"^(\d{1,12})\s+(\d{1,12}\.\d{1,6})", text, re.MULTILINE):
-        if int(size) in sizes and float(value) > 0:
-            found[test, int(size)] = int(size) / (float(value) * 1e6) if test == "one way" else float(value) * 1e-6
+    column, columns = 1, 0
+    for line in text.splitlines():
+        if line.startswith("# Size"):
+            column, columns = _osu_column(test, line)
+            continue
+        words = line.split()
+        if len(words) < 2 or not (words[0].isdecimal() and re.fullmatch(r"\d{1,12}\.\d{1,6}", words[1])):
+            continue
+        value = float(words[column]) if len(words) == (columns or len(words)) else 0.0
+        if not 0 < value < 1e12:
+            raise InputError(f"{_OSU[test]}: not understood: {line[:80]!r}")
+        if int(words[0]) in sizes:
+            found[test, int(words[0])] = int(words[0]) / (value * 1e6) if test == "one way" else value * 1e-6
     if not found:
         raise InputError(f"{_OSU[test]} printed no figures")
     return found
+
+
+def _osu_column(test: str, head: str) -> tuple[int, int]:
+    """The number of the column of the figure, and of all columns: names are apart by two blanks or more, or by a unit
+    in brackets."""
+    names = re.split(r"\s{2,}|(?<=\))\s+", re.sub(r"\s+\(", "(", head.lstrip("# ").rstrip()))
+    wanted = ("Bandwidth",) if test == "one way" else ("Avg Latency", "Latency")
+    fits = [names.index(one) for word in wanted for one in names if one.startswith(word)]
+    if not fits:
+        raise InputError(f"{_OSU[test]}: no column of {' or '.join(wanted)} in {head[:80]!r}")
+    return fits[0], len(names)
 
 
 def groups_of(settings: Sequence[Setting], target: str) -> list[list[Setting]]:

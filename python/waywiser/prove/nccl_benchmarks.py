@@ -73,13 +73,17 @@ _UNNAMED = {
     13: ["size", "count", "type", "redop", "root", *[*_TIMES, "#wrong"] * 2],
     12: ["size", "count", "type", "redop", *[*_TIMES, "error"] * 2],
 }
+_NEEDED = {"size", "type", "time"}
 _LARGEST_ERROR = 1e-5  # of float, as older versions judged
+_LARGEST_TIME = 1e10  # microseconds
+_ROUNDED = 0.05  # share by which printed figures of one line may disagree
 
 
 def read_nccl_tests(text: str) -> Times:
     """The table of all_reduce_perf: out-of-place time in microseconds; a wrong result is an error.
 
-    Columns are found by the head line: their number differs by version.
+    Columns are found by the head line: their number differs by version. A line that does not fit it, and figures that
+    contradict each other, are refused.
     """
     found: Times = {}
     head: list[str] = []
@@ -87,11 +91,11 @@ def read_nccl_tests(text: str) -> Times:
         words = line.split()
         if words[:2] == ["#", "size"] and {"#wrong", "error"} & set(words):
             head = words[1:]
-        elif len(words) >= 9 and words[0].isdecimal() and words[1].isdecimal():
+        elif len(words) >= 4 and words[0].isdecimal() and words[1].isdecimal():
             row = _row(words, head or _UNNAMED.get(len(words), []))
-            if row["type"] == "float":
-                _check(row)
-                found["all-reduce", int(row["size"])] = float(row["time"]) * 1e-6
+            _check(row)
+            if row["type"][0] == "float":
+                found["all-reduce", int(row["size"][0])] = float(row["time"][0]) * 1e-6
     if re.search(r"Out of bounds values\s*:\s*\d+\s+FAILED", text):
         raise InputError("all_reduce_perf: wrong results: its summary says FAILED")
     if not found:
@@ -99,22 +103,44 @@ def read_nccl_tests(text: str) -> Times:
     return found
 
 
-def _row(words: list[str], names: list[str]) -> dict[str, str]:
-    """A line by the names of its columns; of a name that occurs twice the first, which is out of place."""
-    if not {"size", "type", "time"} <= set(names) or len(words) != len(names):
+def _row(words: list[str], names: list[str]) -> dict[str, list[str]]:
+    """A line by the names of its columns. A name that occurs twice is first out of place, then in place."""
+    if not names:
         raise InputError(f"all_reduce_perf: a table of {len(words)} columns without its head line is not understood")
-    row = dict(reversed(list(zip(names, words, strict=True))))
-    try:
-        float(row["time"])
-    except ValueError:
-        raise InputError(f"all_reduce_perf: {row['time'][:20]!r} in the column 'time' is not understood") from None
+    if not set(names) >= _NEEDED or len(words) != len(names):
+        raise InputError(f"all_reduce_perf: a line of {len(words)} columns below a head of {len(names)}")
+    row: dict[str, list[str]] = {}
+    for name, word in zip(names, words, strict=True):
+        row.setdefault(name, []).append(word)
     return row
 
 
-def _check(row: Mapping[str, str]) -> None:
-    """Raises InputError for wrong results: a number of them, in older versions the largest error."""
-    wrong, error = row.get("#wrong", "N/A"), row.get("error", "N/A")
-    if wrong not in ("0", "N/A"):
-        raise InputError(f"all_reduce_perf: {wrong} wrong results at {row['size']} bytes")
-    if error != "N/A" and not float(error) <= _LARGEST_ERROR:
-        raise InputError(f"all_reduce_perf: wrong results at {row['size']} bytes: an error of {error}")
+def _check(row: Mapping[str, list[str]]) -> None:
+    """Raises InputError for impossible figures, and for wrong results: a number of them, in older versions the largest
+    error."""
+    size = row["size"][0]
+    for text in row["time"]:
+        if text != "N/A" and not 0 < _number(text, "time") < _LARGEST_TIME:
+            raise InputError(f"all_reduce_perf: a time of {text[:20]} us at {size} bytes")
+    for time, rate in zip(row["time"], row.get("algbw", ()), strict=False):
+        if "N/A" not in (time, rate) and not _agree(float(time), _number(rate, "algbw"), float(size)):
+            raise InputError(f"all_reduce_perf: {size} bytes in {time} us are not {rate[:20]} GB/s")
+    for wrong in row.get("#wrong", ()):
+        if wrong != "N/A" and _number(wrong, "#wrong") != 0:
+            raise InputError(f"all_reduce_perf: {wrong} wrong results at {size} bytes")
+    for error in row.get("error", ()):
+        if error != "N/A" and row["type"][0] == "float" and not 0 <= _number(error, "error") <= _LARGEST_ERROR:
+            raise InputError(f"all_reduce_perf: wrong results at {size} bytes: an error of {error}")
+
+
+def _number(text: str, column: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"all_reduce_perf: {text[:20]!r} in the column '{column}' is not understood") from None
+
+
+def _agree(time: float, rate: float, size: float) -> bool:
+    """Whether a rate in GB/s is that of so many bytes in so many microseconds, as far as they are printed."""
+    wanted = size / time * 1e-3
+    return abs(rate - wanted) <= 0.02 + _ROUNDED * wanted

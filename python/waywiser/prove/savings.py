@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,13 @@ from waywiser.prove.gains import TOLD, Gain, NodeGains, same_everywhere
 _YEAR = 365.25 * 24 * 3600
 _MOST_ROWS = 5_000_000
 _COLUMNS = {
-    "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "ElapsedRaw", "Elapsed", "CommShare", "Start", "End",
-    "NNodes", "AllocNodes",
+    "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "AllocGRES", "ElapsedRaw", "Elapsed", "CommShare",
+    "Start", "End", "NNodes", "AllocNodes",
 }  # fmt: skip
 _NODES = re.compile(r"(?:^|,)node=([^,]*)")
 _GPUS = re.compile(r"(?:^|,)gres/gpu(:[^,=]*)?=([^,]*)")
-_COUNT = re.compile(r"(\d{1,6}(?:\.\d{1,2})?)([KM]?)")
+_GRES = re.compile(r"(?:^|,)(?:gres[:/])?gpu(:[^,:(]*[^,:(0-9][^,:(]*)?:([^,:(]*)(?:\([^()]*\))?(?=,|$)")
+_COUNT = re.compile(r"([0-9]{1,6})(\.[0-9]{2})?([KM]?)")
 _STEPS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
 
@@ -77,7 +77,7 @@ def read_jobs(text: str, what: str) -> list[Job]:
 def _columns(head: Sequence[str], what: str) -> dict[str, int]:
     """The positions of the columns that are used here."""
     found = {name.strip(): index for index, name in enumerate(head) if name.strip() in _COLUMNS}
-    if not {"NodeType", "Partition"} & set(found) or not {"GPUHours", "AllocTRES"} & set(found):
+    if not {"NodeType", "Partition"} & set(found) or not {"GPUHours", "AllocTRES", "AllocGRES"} & set(found):
         raise InputError(f"{what}: needs columns NodeType or Partition, and GPUHours or AllocTRES with Elapsed")
     return found
 
@@ -109,19 +109,19 @@ def _nodes(cells: Mapping[str, str]) -> int:
 
 def _gpus(cells: Mapping[str, str]) -> int:
     """The count of all types where it is given, else the sum over the types: "gres/gpu=6,gres/gpu:a100=4,
-    gres/gpu:v100=2" counts the same GPUs twice."""
-    counts = [(kind, _count(text, "GPUs")) for kind, text in _GPUS.findall(cells.get("AllocTRES", ""))]
+    gres/gpu:v100=2" counts the same GPUs twice. Older versions: "gpu:a100:4,gpu:v100:2" in AllocGRES."""
+    told = _GPUS.findall(cells.get("AllocTRES", "")) or _GRES.findall(cells.get("AllocGRES", ""))
+    counts = [(kind, _count(text, "GPUs")) for kind, text in told]
     whole = [count for kind, count in counts if not kind]
     return whole[0] if whole else sum(count for _, count in counts)
 
 
 def _count(text: str, of: str) -> int:
-    """As Slurm writes it: "1536", or "1.50K" in steps of 1024."""
+    """As Slurm writes it: "1536", or "1.34K" in steps of 1024, rounded to two places."""
     found = _COUNT.fullmatch(text)
-    count = float(found[1]) * _STEPS[found[2]] if found else math.nan
-    if not count.is_integer():
+    if not found or (found[2] and not found[3]):
         raise ValueError(f"{text[:40]!r} is not a number of {of}")
-    return int(count)
+    return round(float(found[1] + (found[2] or "")) * _STEPS[found[3]])
 
 
 def _seconds(cells: Mapping[str, str]) -> float:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.report.terminal import add, spaced, table
+from waywiser.terminal import add, spaced, table
 from waywiser.units import format_rate
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from waywiser import _core
@@ -16,8 +16,11 @@ from waywiser.apply.setting import SIMULATED, TARGETS, Settings
 from waywiser.doctor.variables import harmful, overruled
 from waywiser.look.machine import cpus
 from waywiser.look.root import Root
+from waywiser.look.visible_gpus import ORDER, VISIBLE, DriverGpu, visible, visible_here
 from waywiser.profile import Pair
 from waywiser.units import format_rate
+
+Driver = Callable[[Mapping[str, str]], Root]  # the machine as a program with these variables sees it
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,15 @@ def setup_for(
     bind: bool = True,
     measured: Mapping[Pair, float] | None = None,
     accept_simulated: bool = False,
+    driver: Driver | None = None,
 ) -> RankSetup:
     """The set-up of one of `local_size` ranks of this node. Variables of the user stay, unless harmful.
 
     Without `bind`, CPUs, memory and NIC are left alone. `measured`: bytes per second from GPU to GPU. If a pair is
     slower than similar pairs and there are more GPUs than ranks, all ranks see only GPUs that avoid this pair.
     Without settings (the machine was never tuned), ranks are only bound. Only settings that `hand_out` returns are
-    set; without `accept_simulated`, settings of a simulation are ignored.
+    set; without `accept_simulated`, settings of a simulation are ignored. `driver`: the machine of `topology`, whose
+    NVIDIA driver is asked about UUIDs and MIG; None: only the topology is known.
     """
     why: list[str] = []
     settings = _given(topology, settings, accept_simulated, why)
@@ -86,12 +91,14 @@ def setup_for(
                 variables[name] = value
                 changes.append(f"{name}={value} overrules a file: {reason}")
         why += changes
-    gpus = _chosen_gpus(topology, local_size, environment, measured or {}, bind, why)
+    if topology.ids("gpu") and ORDER not in environment:
+        variables[ORDER] = "PCI_BUS_ID"
+    gpus = _seen_gpus(topology, {**environment, **variables}, driver, why)
+    free = bind and VISIBLE not in environment and environment.get(ORDER, "PCI_BUS_ID") == "PCI_BUS_ID"
+    if better := _better_gpus(topology, local_size, measured or {}, free, why):
+        gpus = better
+        variables[VISIBLE] = ",".join(one[3:] for one in gpus)
     gpu, nic, near = _place(topology, gpus, local_rank, why)
-    if gpu and "CUDA_DEVICE_ORDER" not in environment:
-        variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-    if gpus != topology.ids("gpu"):
-        variables["CUDA_VISIBLE_DEVICES"] = ",".join(one[3:] for one in gpus)
     rest = tuple(predicted), tuple(changes), settings is not None
     if not bind:
         why.append("binding is off")
@@ -118,30 +125,32 @@ def _given(
     return given
 
 
-def _chosen_gpus(
-    topology: _core.Topology,
-    ranks: int,
-    environment: Mapping[str, str],
-    measured: Mapping[Pair, float],
-    bind: bool,
-    why: list[str],
+def _seen_gpus(
+    topology: _core.Topology, environment: Mapping[str, str], driver: Driver | None, why: list[str]
 ) -> list[str]:
-    """The GPUs that ranks choose from: all, or those that avoid a pair with an odd measurement."""
+    """The GPUs that the program sees, as it numbers them; none if that cannot be known."""
+    devices = [topology.device(id_) for id_ in topology.ids("gpu")]
+    gpus = [DriverGpu(one.id, one.bus_id, one.name, one.attributes.get("uuid", "")) for one in devices]
+    seen = visible_here(driver(environment), gpus) if driver and gpus else visible(environment, gpus)
+    if seen.why and gpus:
+        why.append(f"{seen.why}; ranks are bound near no GPU" if not seen.gpus else seen.why)
+    return list(seen.gpus or ())
+
+
+def _better_gpus(
+    topology: _core.Topology, ranks: int, measured: Mapping[Pair, float], free: bool, why: list[str]
+) -> list[str]:
+    """The GPUs that avoid a pair with an odd measurement; none if there is no such pair, or no `free` choice."""
     gpus: list[str] = topology.ids("gpu")
     if not gpus or not measured:
-        return gpus
+        return []
     placement = topology.place(min(ranks, len(gpus)), False, dict(measured))
     for odd in placement.odd:
         rates = f"{format_rate(odd.rate)} measured, pairs like it {format_rate(odd.typical)}"
         why.append(f"{odd.a} - {odd.b} is odd: {rates}")
-    steered = (
-        "CUDA_VISIBLE_DEVICES" in environment or environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID"
-    )
-    if not placement.odd or ranks >= len(gpus) or not bind or steered:
-        return gpus
     chosen = [one.gpu for one in placement.gpus]
-    if {*chosen} == {*gpus[:ranks]}:
-        return gpus
+    if not free or not placement.odd or ranks >= len(gpus) or {*chosen} == {*gpus[:ranks]}:
+        return []
     why.append(f"the ranks get {', '.join(chosen)}, which avoid it as far as possible")
     return chosen
 

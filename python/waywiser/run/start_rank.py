@@ -17,7 +17,9 @@ from waywiser.apply.store import all_kept, kept
 from waywiser.checked import clean
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
+from waywiser.look.commands import Live
 from waywiser.look.job import job, local_rank
+from waywiser.look.root import Root
 from waywiser.pair_rates import rates_for
 from waywiser.run.memory_policy import prefer_memory
 from waywiser.run.rank_setup import RankSetup, setup_for
@@ -42,10 +44,15 @@ def setups_here(
     return [
         setup_for(
             topology, settings, rank, size, environment, allowed, bind=bind, measured=rates,
-            accept_simulated=accept_simulated,
+            accept_simulated=accept_simulated, driver=_this_machine,
         )
         for rank, size in ranks
     ]  # fmt: skip
+
+
+def _this_machine(environment: Mapping[str, str]) -> Root:
+    """As a program with these variables sees it."""
+    return Root(environment=environment, commands=Live(environment=environment))
 
 
 def plan_to_follow(results: Path) -> Path | None:
