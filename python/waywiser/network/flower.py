@@ -12,6 +12,7 @@ COOKIE = "77617977"  # the first half of the cookies of all our rules
 ZONE = "1000"  # of the connection tracker
 _FAMILIES = {4: ("ip", "ipv4"), 6: ("ipv6", "ipv6")}
 _LEAST_BURST, _MOST_BURST = 64 << 10, 1 << 30
+_LARGEST_PACKET = "524288"  # bytes
 _HANDLE = "1"
 
 
@@ -119,7 +120,9 @@ def _before(rule: Rule) -> tuple[tuple[str, ...], ...]:
     found: list[tuple[str, ...]] = []
     if rule.rate:
         burst = min(max(_LEAST_BURST, rule.rate // 800), _MOST_BURST)  # bytes of 10 ms
-        found.append(("police", "rate", f"{rule.rate}bit", "burst", str(burst), "conform-exceed", "drop/pipe"))
+        # tc's own mtu is 2 KiB: it would drop every larger packet, such as those that the kernel has joined.
+        amount = ("rate", f"{rule.rate}bit", "burst", str(burst), "mtu", _LARGEST_PACKET)
+        found.append(("police", *amount, "conform-exceed", "drop/pipe"))
     if rule.mirror:
         found.append(("mirred", "egress", "mirror", "dev", rule.mirror))
     return tuple(found)
