@@ -6,12 +6,15 @@ import copy
 import gzip
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import made_up
+import made_up_network
 import pytest
 from prove_test import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
@@ -21,6 +24,13 @@ from waywiser.bench import offload as bench_offload
 from waywiser.bench.offload_rows import Rows
 from waywiser.bench.outcome import JSON
 from waywiser.monitor.counters import Sample
+from waywiser.network.faults import name_faults
+from waywiser.network.flower import entries_of
+from waywiser.network.policy_reader import parse_policy
+from waywiser.network.shown import steering_json
+from waywiser.network.steering import look
+from waywiser.network.traffic_control import Dump
+from waywiser.network.undoing import kept_json
 from waywiser.offload.client import POINTS
 from waywiser.prove import benchmarks
 from waywiser.prove.carried import CountedBenchmark
@@ -99,6 +109,22 @@ def coalesced() -> Json:
     return value
 
 
+def network() -> Json:
+    folder = Path(tempfile.mkdtemp(prefix="waywiser-network-"))
+    try:
+        steering = look(made_up_network.machine(folder, made_up_network.commands(offload="off")))
+    finally:
+        shutil.rmtree(folder)
+    value: Json = json.loads(steering_json(steering, name_faults(steering)))
+    return value
+
+
+def network_undo() -> Json:
+    entries = entries_of(parse_policy("rules: [{on: va, do: drop}]", "made up"))
+    value: Json = json.loads(kept_json(entries, {"va": Dump("[]", "[]")}))
+    return value
+
+
 MADE: dict[str, Callable[[], Json]] = {
     "topology": made_up.topology,
     "profile": made_up.profile,
@@ -111,6 +137,8 @@ MADE: dict[str, Callable[[], Json]] = {
     "watch": watched,
     "offload": offload,
     "coalescing": coalesced,
+    "network": network,
+    "network_undo": network_undo,
     "root": lambda: {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": None}, "spaces": {"/dev": [2, 1]}},
 }
 
@@ -189,6 +217,7 @@ def test_what_this_machine_writes(run: Run, tmp_path: Path) -> None:
         ["monitor", "--once", "--seconds", "0.1", "--json", "--job", "7"],
         ["bench", "all_reduce", "--machine", "hse-a", "--sizes", "8,1K", "--json"],
         ["env", "--json"],
+        ["network", "--json", "--seconds", "0"],
         ["topology", "--json"],
         ["topology", "--machine", "hse-e", "--json"],
     ],

@@ -26,7 +26,7 @@ VERBS: dict[str, str] = {
     "report": "Write the page and the pictures again.",
     "explain": "Explain the choice of a path.",
     "doctor": "Check what makes communication slow: 47 checks.",
-    "network": "Show and set rules that steer packets, and whether the card does it.",
+    "network": "Show, set and undo the rules that steer packets.",
     "topology": "Show this machine or a recorded one, or convert its description.",
     "place": "Find the best-connected GPUs.",
     "run": "Start the ranks of a program, here or by ssh.",

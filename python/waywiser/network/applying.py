@@ -10,6 +10,7 @@ from pathlib import Path
 
 from waywiser.doctor.finding import Unknown
 from waywiser.errors import Error, InputError, UnavailableError
+from waywiser.files import write_text_atomically
 from waywiser.network.asking import Asked
 from waywiser.network.flower import Entry, entries_of
 from waywiser.network.interfaces import read_links
@@ -18,7 +19,7 @@ from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import read_policy
 from waywiser.network.steering import Steering, look
 from waywiser.network.traffic_control import Dump, TrafficControl, what_is_missing
-from waywiser.network.undoing import keep
+from waywiser.network.undoing import kept_json
 
 _HARDWARE = "skip_sw"
 
@@ -70,7 +71,7 @@ def apply_policy(
     notes: list[str] = []
     applied = bool(commands) and not wishes.dry_run
     if applied:
-        keep(kept, entries, before)
+        write_text_atomically(kept, kept_json(entries, before))
         notes = make(entries, before, places, control)
     if wishes.as_json:
         where = {name: place.why for name, place in places.items()}

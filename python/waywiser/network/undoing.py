@@ -9,7 +9,7 @@ from pathlib import Path
 
 from waywiser.checked import Node
 from waywiser.errors import FAILURE, UnavailableError
-from waywiser.files import read_json, write_text_atomically
+from waywiser.files import read_json
 from waywiser.network.flower import COOKIE, Entry
 from waywiser.network.traffic_control import Dump, TrafficControl, key_of, there_of
 
@@ -25,21 +25,12 @@ class Kept:
     before: Mapping[str, Dump]
 
 
-def keep(file: Path, entries: Sequence[Entry], before: Mapping[str, Dump]) -> None:
-    """Writes the file that undo reads. Raises InputError if it cannot be written."""
-    rows = [
-        {
-            "interface": one.interface,
-            "pref": one.pref,
-            "chain": one.chain,
-            "protocol": one.protocol,
-            "cookie": one.cookie,
-        }
-        for one in entries
-    ]
+def kept_json(entries: Sequence[Entry], before: Mapping[str, Dump]) -> str:
+    """What undo needs, as a JSON document."""
+    names = ("interface", "pref", "chain", "protocol", "cookie")
+    rows = [{name: getattr(one, name) for name in names} for one in entries]
     dumps = {name: {"qdisc": dump.qdisc, "rules": dump.rules} for name, dump in before.items()}
-    head = {"schema": SCHEMA, "version": VERSION}
-    write_text_atomically(file, json.dumps({**head, "rules": rows, "before": dumps}, indent=1))
+    return json.dumps({"schema": SCHEMA, "version": VERSION, "rules": rows, "before": dumps}, indent=1)
 
 
 def read_kept(file: Path) -> Kept:
