@@ -131,6 +131,8 @@ def test_balance_has_a_share_for_every_port_of_the_sender(ports: int, buckets: i
         ("rules: [{on: va, match: {to: 10.0.0.1, protocol: icmpv6}, do: drop}]", "does not go with"),
         ("rules: [{on: va, match: {vlan: 4095}, do: drop}]", "from 1 to 4094"),
         ("rules: [{on: va, do: {rate: 5}}]", "such as 2.5 Gbit/s"),
+        ("rules: [{on: va, match: {protocol: udp}, do: {rate: 1 Gbit/s}}]", "with one family of addresses"),
+        ("rules: [{on: va, do: {rate: 1 Gbit/s, connections: any, pass: yes}}]", "rate goes without"),
         ("rules: [{on: va, do: {connections: maybe}}]", "must be any"),
         ("rules: [{on: va, do: {connections: any, drop: yes}}]", "go with pass and forward"),
         ("first_priority: 0\nrules: [{on: va, do: drop}]", "from 1 to 30000"),
@@ -342,7 +344,8 @@ def random_policy(chance: random.Random, names: tuple[str, ...] = NAMES) -> str:
             match |= {"vlan": chance.randint(1, 4094)} if chance.random() < 0.3 else {}
         if chance.random() < 0.3:
             does["mirror"] = others[-1]
-        if chance.random() < 0.3:
+        one_family = protocol not in ("tcp", "udp", "sctp") or match.keys() & {"from", "to"}
+        if chance.random() < 0.5 and one_family and not does.keys() & {"balance", "connections"}:
             does["rate"] = f"{chance.randint(1, 400)} Gbit/s"
         rules.append({"on": on, "match": match, "do": does})
     return json.dumps({"first_priority": chance.randint(100, 20000), "rules": rules})

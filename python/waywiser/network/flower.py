@@ -89,11 +89,7 @@ def _tracked(
 
 def _matches(match: Match, tracked: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Protocol and keys; both families of addresses if a match that needs one names none."""
-    addresses = [network for network in (match.source, match.destination) if network]
-    told = {"icmp": 4, "icmpv6": 6}.get(match.protocol)
-    needed = bool(match.protocol) or tracked
-    families = [addresses[0].version] if addresses else [told] if told else [4, 6] if needed else [0]
-    for family in families:
+    for family in [4, 6] if tracked and match.families == [0] else match.families:
         keys: list[str] = []
         protocol, inner = _FAMILIES.get(family, ("all", ""))
         if match.vlan is not None:

@@ -23,6 +23,13 @@ class Match:
     destination_mac: str = ""
     vlan: int | None = None
 
+    @property
+    def families(self) -> list[int]:
+        """IPv4, IPv6 or both; [0] if it looks at nothing that depends on it."""
+        addresses = [network for network in (self.source, self.destination) if network]
+        told = {"icmp": 4, "icmpv6": 6}.get(self.protocol)
+        return [addresses[0].version] if addresses else [told] if told else [4, 6] if self.protocol else [0]
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -189,6 +189,9 @@ class _Reader:
             raise self.refuse(node, "connections go with pass and forward")
         if rule.new is not None and match.vlan is not None:
             raise self.refuse(node, "connections do not go with vlan")
+        if rule.rate and (rule.end == "balance" or rule.new is not None or len(match.families) > 1):
+            why = "rate goes without balance and connections, and with one family of addresses"
+            raise self.refuse(node, f"{why} (from or to): each rule of tc would count alone")
         if rule.on in rule.ports and rule.end == "redirect":
             raise self.refuse(node, f"a redirect from {rule.on} to itself never ends")
         return rule
