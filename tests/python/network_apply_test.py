@@ -208,6 +208,7 @@ def test_in_hardware_where_the_card_takes_all_rules(tmp_path: Path, capsys: pyte
     assert (flags(tc, "va"), flags(tc, "vb")) == ({"skip_sw"}, {"skip_hw"})
     told = capsys.readouterr().out
     assert "# va: in hardware: hw-tc-offload is on" in told
+    assert "va: 4 of 4 rules are in hardware" in told and "vb: 0 of 20 rules are in hardware" in told
     assert "vb: in software after all, the card refuses: RTNETLINK answers: Operation not supported" in told
     assert apply_policy(file, Wishes(), asked, control, {}) == 0 and "no change" in capsys.readouterr().out
     assert undone(tc, file) == 0 and dumps(tc) == before
@@ -239,6 +240,16 @@ def test_rules_in_the_way_are_not_touched(tmp_path: Path) -> None:
     tc.rules["vb"].popitem()
     with pytest.raises(InputError, match=r"only .* are there"):
         applied(tc, file)
+
+
+def test_without_ethtool_nobody_claims_to_know_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tc, file = MadeUpTc(NAMES), written(tmp_path)
+    asked = with_card(tc, tmp_path / "machine")
+    asked = Asked(asked.root, lambda words: tc(["no-tool"] if words[0] == "ethtool" else words))
+    assert apply_policy(file, Wishes(), asked, TrafficControl(tc), {}) == 0
+    told = capsys.readouterr().out
+    assert "# va: left to the kernel: it is not known" in told and "in software" not in told
+    assert flags(tc, "va") == {""}
 
 
 def test_an_interface_that_is_not_there(tmp_path: Path) -> None:
@@ -311,6 +322,12 @@ def test_a_spoilt_file_of_undo_is_refused(spoil: Any, tmp_path: Path) -> None:
     kept.write_text(json.dumps(value))
     with pytest.raises(InputError, match=r"undo\.json"):
         read_kept(kept)
+
+
+def test_the_policy_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/network.md").read_text()
+    policy = parse_policy(page.partition("```yaml\n")[2].partition("```")[0], "page")
+    assert len(policy.rules) == 3 and len(entries_of(policy)) == 3
 
 
 def random_policy(chance: random.Random, names: tuple[str, ...] = NAMES) -> str:

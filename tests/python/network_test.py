@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,12 @@ def test_each_fault_is_named_by_one_line_with_its_remedy(id_: str, tmp_path: Pat
 def test_every_fault_has_its_machine() -> None:
     assert [fault.id for fault in FAULTS] == list(FAULTY)
     assert len({fault.title for fault in FAULTS}) == len(FAULTS) == 11
+
+
+def test_the_page_lists_the_faults() -> None:
+    page = (Path(__file__).parents[2] / "docs/network.md").read_text()
+    rows = re.findall(r"^\| (N\d\d) \| ([^|]+) \|", page, re.MULTILINE)
+    assert rows == [(fault.id, fault.title) for fault in FAULTS]
 
 
 def test_rules_left_in_hardware_after_the_offload_was_switched_off(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from waywiser.doctor.finding import Unknown
 from waywiser.errors import Error, InputError, UnavailableError
 from waywiser.files import write_text_atomically
 from waywiser.network.asking import Asked
-from waywiser.network.flower import Entry, entries_of
-from waywiser.network.interfaces import read_links
+from waywiser.network.flower import COOKIE, Entry, entries_of
+from waywiser.network.interfaces import UNKNOWN, read_links
 from waywiser.network.own_connection import check_own_connection
 from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import read_policy
@@ -72,7 +72,7 @@ def apply_policy(
     applied = bool(commands) and not wishes.dry_run
     if applied:
         write_text_atomically(kept, kept_json(entries, before))
-        notes = make(entries, before, places, control)
+        notes = [*make(entries, before, places, control), *_seen(policy, control)]
     if wishes.as_json:
         where = {name: place.why for name, place in places.items()}
         told = {"commands": [" ".join(words) for words in commands], "places": where, "notes": notes}
@@ -103,7 +103,9 @@ def places_of(policy: Policy, steering: Steering, software: bool) -> dict[str, P
     for name in policy.interfaces:
         one = steering.named(name)
         if one is None or not one.address:
-            found[name] = Place("", "in software: it belongs to no card")
+            found[name] = Place("", "left to the kernel: it belongs to no card")
+        elif one.offload == UNKNOWN:
+            found[name] = Place("", "left to the kernel: it is not known whether hw-tc-offload is on")
         elif one.offload != "on":
             found[name] = Place("", f"in software: hw-tc-offload is {one.offload}")
         elif software:
@@ -111,6 +113,15 @@ def places_of(policy: Policy, steering: Steering, software: bool) -> dict[str, P
         else:
             found[name] = Place(_HARDWARE, "in hardware: hw-tc-offload is on")
     return found
+
+
+def _seen(policy: Policy, control: TrafficControl) -> list[str]:
+    """Where the rules are now, by what tc says."""
+    notes = []
+    for name in policy.interfaces:
+        ours = [one for one in control.dump(name).filters(name) if one.cookie.startswith(COOKIE)]
+        notes.append(f"{name}: {sum(one.hardware is True for one in ours)} of {len(ours)} rules are in hardware")
+    return notes
 
 
 def _qdiscs(before: Mapping[str, Dump]) -> dict[str, tuple[str, ...]]:
