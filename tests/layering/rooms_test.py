@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "torch_backend": {"group"},
     "monitor": {"look"},
     "doctor": {"look", "monitor"},
+    "network": {"look"},
     "simulator": {"topology"},
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
@@ -39,8 +40,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload"},  # the package itself: what programs use
     "cli": {
-        *("look", "topology", "kit", "group", "monitor", "doctor", "simulator", "offload", "apply", "run", "bench"),
-        *("tune", "prove", "report", "waywiser"),
+        *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
+        *("bench", "tune", "prove", "report", "waywiser"),
     },
 }
 DATA = ("machines", "schemas")  # folders without Python files that are kept here

@@ -9,8 +9,8 @@ from typing import Any
 
 from doctor_machines import build
 
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.root import Root
+from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 from waywiser.network.asking import Asked, Outcome
 
 PF, VF = "0000:03:00.0", "0000:03:00.2"

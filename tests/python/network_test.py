@@ -22,7 +22,7 @@ from made_up_network import (
 )  # fmt: skip
 from verb_runs import Run
 
-from waywiser.doctor.finding import Status, Unknown
+from waywiser.look.finding import Status, Unknown
 from waywiser.network.asking import Asked, Outcome, replayed, run_command
 from waywiser.network.faults import FAULTS, name_faults, tracks_in_hardware, worst
 from waywiser.network.filters import read_filters

@@ -68,7 +68,7 @@ def network(
 
 
 def _show(source: Path | None, record: Path | None, seconds: float, as_json: bool, strict: bool) -> int:
-    from waywiser.doctor.finding import Status
+    from waywiser.look.finding import Status
     from waywiser.network.asking import live_network, replayed
     from waywiser.network.faults import name_faults, worst
     from waywiser.network.shown import print_steering, steering_json

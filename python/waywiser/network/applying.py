@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import Error, InputError, UnavailableError
 from waywiser.files import write_text_atomically
+from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 from waywiser.network.flower import COOKIE, Entry, entries_of
 from waywiser.network.interfaces import UNKNOWN, read_links

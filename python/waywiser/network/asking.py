@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.checked import clean
-from waywiser.doctor.finding import Unknown
-from waywiser.doctor.recorded import FILE, SCHEMA, VERSION, recorded_root
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
+from waywiser.look.finding import Unknown
+from waywiser.look.recorded import FILE, SCHEMA, VERSION, recorded_root
+from waywiser.look.root import Root
 
 _SECONDS = 20.0
 _LARGEST = 16 << 20

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from waywiser.doctor.finding import Finding, Status, problem, unknown, warning
+from waywiser.look.finding import Finding, Status, problem, unknown, warning
 from waywiser.network.filters import Filter
 from waywiser.network.interfaces import REPRESENTOR, Interface
 from waywiser.network.steering import Steering

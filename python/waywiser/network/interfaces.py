@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from waywiser.checked import clean
-from waywiser.doctor.finding import Unknown
+from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 
 PHYSICAL, VIRTUAL, REPRESENTOR, OTHER = "physical function", "virtual function", "representor", "other"

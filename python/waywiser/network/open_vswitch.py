@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from waywiser.checked import clean
-from waywiser.doctor.finding import Unknown
+from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 
 _OPTION = re.compile(r'"?([\w-]+)"?="?([^",}]*)"?')

@@ -8,11 +8,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from waywiser.doctor.finding import Status
+from waywiser.look.finding import Status
 from waywiser.network.faults import Named
 from waywiser.network.filters import Filter
 from waywiser.network.steering import Steering
-from waywiser.report.terminal import add, print_result, table
+from waywiser.terminal import add, print_result, table
 
 SCHEMA, VERSION = "waywiser.network", 1
 _STYLES = {Status.problem: "bold red", Status.warning: "yellow", Status.unknown: "magenta"}

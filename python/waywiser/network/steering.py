@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from waywiser.doctor.finding import Unknown
+from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 from waywiser.network.filters import Filter, read_filters
 from waywiser.network.interfaces import Card, Interface, packets, read_cards, read_interfaces, read_links, read_ports

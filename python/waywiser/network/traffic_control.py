@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError, UnavailableError
+from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked, Outcome, Runner
 from waywiser.network.filters import Filter, read_filters
 from waywiser.network.flower import COOKIE, Entry
