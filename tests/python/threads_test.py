@@ -17,7 +17,8 @@ __all__ = ["runtime_folder", "server"]
 MEETS = """
 import threading, time
 from pathlib import Path
-from waywiser import _core, running
+from waywiser import _core
+from waywiser.run import rank_status
 
 def wait_until(condition, what):
     end = time.monotonic() + 60
@@ -26,7 +27,7 @@ def wait_until(condition, what):
         time.sleep(0.001)
 
 def is_in(words):
-    ranks = running.job_of(os.getpid(), Path(_core.runtime_folder()))
+    ranks = rank_status.job_of(os.getpid(), Path(_core.runtime_folder()))
     return any(rank.process == os.getpid() and words in (rank.call or "") for rank in ranks)
 
 def sums(group):
