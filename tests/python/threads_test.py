@@ -27,7 +27,7 @@ def wait_until(condition, what):
         time.sleep(0.001)
 
 def is_in(words):
-    ranks = running.job_of(os.getpid(), Path(_core.runtime_folder()))
+    ranks = rank_status.job_of(os.getpid(), Path(_core.runtime_folder()))
     return any(rank.process == os.getpid() and words in (rank.call or "") for rank in ranks)
 
 def sums(group):
