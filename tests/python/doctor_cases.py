@@ -80,6 +80,27 @@ LIMITS = (
     "Limit                     Soft Limit           Hard Limit           Units\nMax locked memory         {} {} bytes\n"
 )
 NAMESPACES = {f"/proc/self/ns/{name}": link(f"/ns/{name}") for name in ("pid", "ipc", "user", "net")}
+CAPPED = {"GPU_Power_Readings__Current_Power_Limit": "300.00 W", "GPU_Power_Readings__Default_Power_Limit": "700.00 W"}
+ECC_CHANGES = {"ECC_Mode__Current": "Enabled", "ECC_Mode__Pending": "Disabled"}
+# As nvidia-smi 580.159 says it of an H100.
+WELL = {
+    "Persistence_Mode": "Enabled", "GPU_Recovery_Action": "None", "ECC_Errors__Volatile__DRAM_Uncorrectable": "0",
+    "Remapped_Rows__Pending": "No", "Retired_Pages__Pending_Page_Blacklist": "N/A",
+    "GPU_Power_Readings__Current_Power_Limit": "700.00 W", "GPU_Power_Readings__Default_Power_Limit": "700.00 W",
+}  # fmt: skip
+UNTAKEN = gpu() | pci(GPU1, "0x10de", "0x030200")
+VFIO = {f"/sys/devices/pci0000:00/{GPU1}/driver": ("link", "/sys/bus/pci/drivers/vfio-pci")}
+INACTIVE = "GPU 0: NVIDIA H100 (UUID: GPU-x)\nNVML: Unable to retrieve NVLink information as all links are inActive\n"
+ODD_LINKS = """GPU 0: NVIDIA (UUID: GPU-x)
+GPU 1: NVIDIA (UUID: GPU-y)
+\t Link 0: 25 GB/s
+\t Link 1: 25 GB/s
+GPU 2: NVIDIA (UUID: GPU-z)
+\t Link 0: 25 GB/s
+\t Link 1: <inactive>
+"""
+PROGRAM_XID = "[ 1.2] NVRM: Xid (PCI:0000:17:00): 13, pid=7, name=x, Graphics SM Warp Exception on (GPC 0, TPC 0)\n"
+SXID = "[ 1.2] nvidia-nvswitch0: SXid (PCI:0000:85:00.0): {}, Link 28 error\n"
 XID = "[  12.3] NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.\n"
 GOOD_PROFILE = {"profile.json": made_up.profile(2)}
 HOST_PROFILE = {"profile.json": made_up.profile(0)}
@@ -167,6 +188,9 @@ GPU_CASES = [
     Case("D13", OK, "all 12 NVLinks of 2", TWO, nvlinks(WHOLE_LINKS, WHOLE_LINKS)),
     Case("D13", WARNING, "error counters", gpu(), nvlinks(WHOLE_LINKS, errors="\t Link 0: Replay Errors: 4\n")),
     Case("D13", ABSENT, "no NVLink", gpu(), nvlinks("")),
+    Case("D13", UNKNOWN, "names no GPU", gpu(), {"nvidia-smi nvlink -s": ""}),
+    Case("D13", UNKNOWN, "all links are inActive", gpu(), {"nvidia-smi nvlink -s": INACTIVE}),
+    Case("D13", PROBLEM, "GPU 2: 1 of 2", TWO, {"nvidia-smi nvlink -s": ODD_LINKS}),
     Case("D14", OK, "registered", gpu(), smi(Fabric__State="Completed", Fabric__Status="Success")),
     Case("D14", PROBLEM, "In Progress", gpu(), smi(Fabric__State="In Progress", Fabric__Status="N/A")),
     Case("D14", ABSENT, "no NVSwitch", gpu(), smi(Fabric__State="N/A", Fabric__Status="N/A")),
@@ -200,6 +224,26 @@ GPU_CASES = [
     Case("D38", WARNING, "cudaMalloc", gpu(), cuda(posix_handles=0)),
     Case("D41", OK, "no Xid", gpu(), {**smi(), "dmesg": "all is well\n"}),
     Case("D41", PROBLEM, "79", gpu(), {**smi(), "dmesg": XID}),
+    Case("D41", OK, "that programs cause (13)", gpu(), {**smi(), "dmesg": 2 * PROGRAM_XID}),
+    Case("D41", PROBLEM, "79", gpu(), {**smi(), "dmesg": XID + PROGRAM_XID}),
+    Case("D41", PROBLEM, "SXid", gpu(), {**smi(), "dmesg": SXID.format("20034, Fatal")}),
+    Case("D41", WARNING, "not fatal", gpu(), {**smi(), "dmesg": SXID.format("12028, Non-fatal")}),
+    *[
+        Case("D41", PROBLEM, words, gpu(), {**smi(**{name: value}), "dmesg": ""})
+        for name, value, words in (
+            ("Remapped_Rows__Pending", "Yes", "row remap waits"),
+            ("Remapped_Rows__Remapping_Failure_Occurred", "Yes", "could not be remapped"),
+            ("ECC_Errors__Volatile__DRAM_Uncorrectable", "2", "DRAM Uncorrectable 2"),
+            ("ECC_Errors__Aggregate__SRAM_Threshold_Exceeded", "Yes", "SRAM"),
+            ("GPU_Recovery_Action", "Reset", "asks for 'Reset'"),
+        )
+    ],
+    Case("D41", WARNING, "300 of 700 W", gpu(), {**smi(**CAPPED), "dmesg": ""}),
+    Case("D41", WARNING, "persistence mode is off", gpu(), {**smi(Persistence_Mode="Disabled"), "dmesg": ""}),
+    Case("D41", WARNING, "ECC will be disabled", gpu(), {**smi(**ECC_CHANGES), "dmesg": ""}),
+    Case("D41", OK, "no Xid", gpu(), {**smi(**WELL), "dmesg": ""}),
+    Case("D04", PROBLEM, f"does not have {GPU1}", UNTAKEN | {"/proc/driver/nvidia/version": OPEN}),
+    Case("D04", OK, "open", UNTAKEN | VFIO | {"/proc/driver/nvidia/version": OPEN}),
     Case(
         "D41",
         WARNING,
@@ -394,6 +438,8 @@ NIC_CASES = [
     Case("D23", OK, "400 Gb/s", nic()),
     Case("D23", PROBLEM, "no port is active", nic(state="1: DOWN")),
     Case("D23", PROBLEM, "1X", nic(rate="100 Gb/sec (1X NDR)")),
+    Case("D23", WARNING, "50 Gb/s a lane, ConnectX-7 has 100", nic(rate="200 Gb/sec (4X HDR)", device="0x1021")),
+    Case("D23", OK, "400 Gb/s", nic(device="0x1021")),
     Case("D23", WARNING, "200 of 400", MLX5_1 | nic(rate="200 Gb/sec (4X HDR)")),
     Case("D23", WARNING, "mlx5_0:1 DOWN", MLX5_1 | nic(state="1: DOWN")),
     Case("D24", OK, "index 3", roce({0: (LINK_LOCAL, "RoCE v2"), 3: (IPV4, "RoCE v2")})),

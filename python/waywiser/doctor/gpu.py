@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from waywiser.doctor.gpu_memory import held_back, memory_problems
 from waywiser.doctor.measured import unverified_pairs
 from waywiser.look import machine, nvidia, pci, probes
 from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
@@ -21,6 +22,10 @@ _KNOBS = {
     "RmNvlinkBandwidthLinkCount": ("0", "the number of NVLinks in use is limited"),
     "NvLinkDisable": ("0", "NVLink is switched off"),
 }
+
+# Faults in a program and what follows: 13 an exception of a kernel, 31 an invalid address, 43 and 45 clean-up.
+_PROGRAM_XIDS = (13, 31, 43, 45)
+_LITTLE_SXID = re.compile(r"\bSXid\b.*\bNon-fatal\b", re.IGNORECASE)
 
 
 def driver_version(root: Root) -> str:
@@ -41,11 +46,23 @@ def flavour(root: Root) -> Finding:
     version = driver_version(root)
     if not version:
         return problem("there is a GPU, but no NVIDIA driver is loaded")
+    if lost := _not_taken(root):
+        return problem(f"the driver does not have {machine.named(lost)}, which the bus has: see the kernel log")
     if driver_is_open(root):
         return ok(f"open kernel modules {version}")
     if not machine.gpudirect_pairs(root):
         return warning(f"proprietary kernel modules {version}: no dma-buf, so GPUDirect RDMA needs nvidia_peermem")
     return ok(f"proprietary kernel modules {version}; no RDMA device that could use dma-buf")
+
+
+def _not_taken(root: Root) -> list[str]:
+    """GPUs on the bus that are bound to NVIDIA's driver or to none, and that the driver does not list."""
+    have = {nvidia.bus_address(name) for name in root.names("/proc/driver/nvidia/gpus")}
+    if not have or machine.in_container(root):
+        return []
+    left = [one for one in pci.gpus(root) if one.address not in have]
+    bound = {one.address: (root.link(f"{one.folder}/driver") or "nvidia").rsplit("/", 1)[-1] for one in left}
+    return [address for address, name in bound.items() if name == "nvidia"]
 
 
 def knobs(root: Root) -> Finding:
@@ -180,18 +197,35 @@ def state(root: Root) -> Finding:
     counted = _counted_errors(root, "fatal", "nonfatal")
     if counted:
         return problem(f"uncorrected PCIe errors counted at {machine.named(counted)}")
-    errors = machine.kernel_messages(root, r"NVRM: Xid|(AER|PCIe Bus Error).*(Uncorrect|Fatal)")
+    if harmed := memory_problems(gpus):
+        return problem(machine.named(harmed))
+    told = machine.kernel_messages(root, r"NVRM: Xid|SXid|(AER|PCIe Bus Error).*(Uncorrect|Fatal)")
+    of_programs = [line for line in told if _xid(line) in _PROGRAM_XIDS]
+    errors = [line for line in told if line not in of_programs and not _LITTLE_SXID.search(line)]
     if errors:
-        return problem(f"{len(errors)} Xid or AER messages in the kernel log, the last: {errors[-1]}")
+        return problem(f"{len(errors)} Xid, SXid or AER messages in the kernel log, the last: {errors[-1]}")
     if slowed:
         return warning(f"the GPU is slowed down: {machine.named(slowed)}")
+    if little := [line for line in told if _LITTLE_SXID.search(line)]:
+        return warning(f"{len(little)} SXid messages of the NVSwitches, not fatal, the last: {little[-1]}")
+    if held := held_back(gpus):
+        return warning(machine.named(held))
     mended = _counted_errors(root, "correctable")
     if mended:
         return warning(f"corrected PCIe errors counted at {machine.named(mended)}: each costs a repetition")
     logged = machine.kernel_messages(root, r"(AER|PCIe Bus Error).*\bCorrected")
     if logged:
         return warning(f"{len(logged)} corrected PCIe errors in the kernel log, the last: {logged[-1]}")
+    if of_programs:
+        numbers = machine.named(sorted({str(_xid(line)) for line in of_programs}))
+        return ok(f"no slow-down active; {len(of_programs)} Xid messages that programs cause ({numbers}), no others")
     return ok("no slow-down active, no Xid or AER message in the kernel log")
+
+
+def _xid(line: str) -> int:
+    """The number of an Xid message; 0 for another line."""
+    found = re.search(r"NVRM: Xid \([^()]{1,60}\): (\d{1,4})\b", line)
+    return int(found[1]) if found else 0
 
 
 def _counted_errors(root: Root, *kinds: str) -> list[str]:

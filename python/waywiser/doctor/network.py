@@ -16,6 +16,12 @@ _LINK = ("link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors"
 _TOLERATED_LINK = 10  # errors of a link: a restart of the switch makes a few
 _LITTLE = 0.3  # of what the card's PCIe link carries: a card is seldom built for so little
 
+# PCI number of a card of NVIDIA -> its name, and Gb/s of a lane of InfiniBand.
+_LANES = {
+    0x1013: ("ConnectX-4", 25), 0x1017: ("ConnectX-5", 25), 0x1019: ("ConnectX-5 Ex", 25), 0x101B: ("ConnectX-6", 50),
+    0x1021: ("ConnectX-7", 100), 0xA2DC: ("BlueField-3", 100), 0x1023: ("ConnectX-8", 200),
+}  # fmt: skip
+
 
 def nodes(root: Root) -> Finding:
     """D22."""
@@ -54,6 +60,8 @@ def ports(root: Root) -> Finding:
         return problem(f"active with fewer lanes: {machine.named(narrow)}")
     if slow:
         return warning(f"slower than the fastest port: {machine.named(slow)}")
+    if older := _slower_than_card(root, up):
+        return warning(f"an older cable or switch: {machine.named(older)}")
     down = [f"{port.name} {port.state}" for port in found if port.state != "ACTIVE"]
     if down:
         return warning(f"{len(up)} active, but {machine.named(down)}")
@@ -61,6 +69,18 @@ def ports(root: Root) -> Finding:
     if few := _far_below_slot(root, up):
         raise Unknown(f"{said}; needs the maximum of the card (mlxlink): {machine.named(few)}")
     return ok(said)
+
+
+def _slower_than_card(root: Root, up: list[rdma.Port]) -> list[str]:
+    """InfiniBand ports whose lanes carry less than those of the card's kind."""
+    found = []
+    for port in up:
+        card = rdma.pci_device(root, port.device)
+        number = root.number(f"{card.folder}/device") if card else None
+        name, lane = _LANES.get(number or 0, ("", 0))
+        if port.layer == "InfiniBand" and port.lanes and port.rate and 1.1 * port.rate / port.lanes < lane:
+            found.append(f"{port.name} {port.rate / port.lanes:g} Gb/s a lane, {name} has {lane}")
+    return found
 
 
 def _far_below_slot(root: Root, up: list[rdma.Port]) -> list[str]:

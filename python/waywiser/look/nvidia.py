@@ -70,14 +70,31 @@ def mebibytes(text: str) -> int | None:
 
 
 def nvlinks(root: Root) -> dict[int, tuple[int, int]]:
-    """(active, all) NVLinks of each GPU that has any, from `nvidia-smi nvlink -s`. Raises Unknown."""
+    """(active, all) NVLinks of each GPU that has any, from `nvidia-smi nvlink -s`. Raises Unknown, also for a message
+    in place of the links."""
     counts: dict[int, list[int]] = {}
     gpu: list[int] | None = None
-    for line in root.run("nvidia-smi", "nvlink", "-s").splitlines()[:_MOST_LINES]:
+    lines = root.run("nvidia-smi", "nvlink", "-s").splitlines()[:_MOST_LINES]
+    for line in lines:
         if named := re.match(r"GPU (\d{1,4}):", line):
             gpu = counts.setdefault(int(named[1]), [0, 0])
         found = re.match(r"\s+Link \d{1,2}: (.{0,40})", line)
         if found and gpu:
             gpu[1] += 1
             gpu[0] += found[1][:1].isdecimal()
+        elif not named and line.strip() and "not support" not in line.lower():
+            raise Unknown(f"nvidia-smi nvlink -s: {line.strip()[:160]}")
+    if not counts:
+        raise Unknown("nvidia-smi nvlink -s names no GPU")
     return {number: (active, links) for number, (active, links) in counts.items() if links}
+
+
+def is_above(section: Section, *keys: str) -> bool:
+    """Whether the value under nested keys is a number above 0."""
+    return value(section, *keys).isdecimal() and int(value(section, *keys)) > 0
+
+
+def watts(text: str) -> float | None:
+    """ "700.00 W" -> 700."""
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) W", text)
+    return float(found[1]) if found else None
