@@ -200,10 +200,11 @@ def test_every_type_of_the_package_with_rdma_is_tried() -> None:
 
 
 def test_the_table_has_every_variable_that_is_proposed() -> None:
-    folder = Path(waywiser.__file__).parent / "apply"
+    package = Path(waywiser.__file__).parent
     found: set[str] = set()
-    for file in ("ucx", "ucx_network", "ucx_rails", "openmpi", "mpich", "nccl", "nccl_network", "algorithms"):
-        text = (folder / f"{file}.py").read_text()
+    proposing = ("ucx", "ucx_network", "ucx_rails", "openmpi", "mpich", "nccl", "nccl_network")
+    for file in (*(f"apply/{one}" for one in proposing), "prove/algorithms"):
+        text = (package / f"{file}.py").read_text()
         found |= set(re.findall(r'"((?:UCX|NCCL|OMPI_MCA|MPIR_CVAR)_[A-Za-z0-9_]+)"', text))
     assert found - SIMULATED.keys() - NOT_SIMULATED.keys() == set()
     assert not SIMULATED.keys() & NOT_SIMULATED.keys() and all(NOT_SIMULATED.values())
