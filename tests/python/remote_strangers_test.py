@@ -176,6 +176,7 @@ def asked(address: str, request: bytes) -> bytes:
 def test_strangers_at_the_metrics_cost_little(tmp_path: Path) -> None:
     server = Server(tmp_path, "--metrics", "127.0.0.1:0")
     address = server.log[0]["metrics"]
+    asked(address, b"GET /metrics HTTP/1.1\r\n\r\n")  # before it answers, it may not have opened all that it needs
     files, threads = descriptors_and_threads(server)
     strangers = crowd(address, 300)
     for stranger, said in zip(strangers, (b"G", b"GET / HTTP/1.1\r\n", b"x" * 10000, b"\r\n\r\n"), strict=False):
@@ -183,7 +184,7 @@ def test_strangers_at_the_metrics_cost_little(tmp_path: Path) -> None:
             stranger.send(said)
     assert b"waywiser_serve_clients" in asked(address, b"GET /metrics HTTP/1.1\r\n\r\n")
     after = descriptors_and_threads(server)
-    assert after[0] <= files + 16 and after[1] == threads
+    assert after[0] <= files + 16 + 2 and after[1] == threads  # while one more goes, and it counts its own
     for said, status in (
         (b"GET /other HTTP/1.1\r\n\r\n", b"404"),
         (b"POST / HTTP/1.1\r\n\r\n", b"405"),

@@ -14,8 +14,8 @@ std::string host_beside(const Topology& topology, const std::string& gpu) {
 
 // Another machine's devices are not in the topology.
 std::string device_of(const Topology& topology, const StepEnd& spot) {
+  if (!spot.beside) return text(spot.place);
   const std::string place = text(spot.place);
-  if (!spot.beside) return place;
   return spot.place.other_machine() ? "host memory beside " + place : host_beside(topology, place);
 }
 
