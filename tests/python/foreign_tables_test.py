@@ -47,3 +47,18 @@ def test_columns_of_perftest_are_found_by_their_names() -> None:
         with pytest.raises(TeamError, match="ucx_perftest: not understood: 'case0,1000"):
             ucx_perftest.read_batch(wrong)
     assert ucx_perftest.read_batch("ucx_perftest: no such option\n") == []
+
+
+UCX_LOG = (
+    "[1795833620.161674] [vm:18614:0]     ucp_context.c:1492 UCX  WARN  transport 'a', 'b' is not available, c, d\n"
+)
+NCCL_LOG = "vm:18614:18614 [0] NCCL INFO NET/Plugin: a, b, 12 34\n"
+
+
+@pytest.mark.parametrize("log", [UCX_LOG, NCCL_LOG])
+def test_what_libraries_log_between_the_figures_is_none(log: str) -> None:
+    head, row = BATCH.splitlines(keepends=True)
+    assert ucx_perftest.read_batch(f"{log}{head}{UCX_LOG}{row}{UCX_LOG}") == ucx_perftest.read_batch(BATCH)
+    assert ucx_perftest.read_batch(f"{head}{UCX_LOG}") == []
+    osu = "".join(log + line for line in PLAIN_OSU.splitlines(keepends=True)) + log
+    assert benchmarks.read_osu("ping-pong", osu, 2, (24,)) == benchmarks.read_osu("ping-pong", PLAIN_OSU, 2, (24,))

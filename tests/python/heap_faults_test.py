@@ -46,8 +46,14 @@ def in_ranks(ranks: int, parameters: tuple[str, str, bool, bool], code: str) -> 
 
 
 DEAD = """
-    if rank == 1:
+    left = os.path.join(os.environ["WAYWISER_RUNTIME_DIR"], "left-the-barrier-")
+    if rank == 1:  # nobody is to hear of its end before that call
+        by = time.monotonic() + 60
+        while not all(os.path.exists(left + str(other)) for other in range(size) if other != rank):
+            assert time.monotonic() < by
+            time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGKILL)
+    open(left + str(rank), "x").close()
     try:
         run_call()
         print("over")

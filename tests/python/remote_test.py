@@ -175,7 +175,11 @@ def test_a_server_that_stops_has_told_the_end_of_each_client(tmp_path: Path) -> 
     make_key(key)
     told = []
     server = serving.Server(
-        ("127.0.0.1", 0), key, serving.Offer((0, 1), 2, 1 << 20, 4, ""), lambda event, _: told.append(event)
+        ("127.0.0.1", 0),
+        key,
+        serving.Offer((0, 1), 2, 1 << 20, 4, ""),
+        lambda event, _: told.append(event),
+        ww.__version__,
     )
     threading.Thread(target=server.serve, daemon=True).start()
     gpus = [ww.remote(f"127.0.0.1:{server.port}", key=key) for _ in range(3)]

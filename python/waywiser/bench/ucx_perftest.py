@@ -27,6 +27,7 @@ _SECONDS = 0.05
 _MOST, _LEAST = 20_000, 5
 _MEMORY = {"host": "host", "gpu": "cuda"}
 _TYPICAL = re.compile(r"[0-9.]+_percentile_lat|typical_lat")
+_LOG = re.compile(r"\[\d+\.\d+\] +\[")  # UCX writes warnings between the figures
 _MOST_SECONDS = 1e5  # of a message
 _STARTING = 3.0  # seconds that a server may take until it listens
 
@@ -106,7 +107,7 @@ def read_batch(text: str) -> list[tuple[str, Row]]:
         fields = line.split(",")
         if "iterations" in fields:
             names = ["name", *fields[1:]]
-        elif names and len(fields) > 2:
+        elif names and len(fields) > 2 and not _LOG.match(line):
             row = dict(zip(names, fields, strict=False))
             typical = next((text for name, text in row.items() if _TYPICAL.fullmatch(name)), "")
             try:
