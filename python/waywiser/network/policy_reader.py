@@ -20,6 +20,7 @@ from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
 from waywiser.network.policy import PROTOCOLS, WITH_PORTS, Match, Network, Policy, Rule
+from waywiser.yaml_text import root_of
 
 _MOST_BYTES = 256 << 10
 _MOST_RULES, _MOST_PORTS = 200, 16
@@ -218,14 +219,7 @@ _DO: dict[str, Callable[[_Reader, dict[str, Any], Any, str], None]] = {
 def parse_policy(text: str, what: str) -> Policy:
     """The policy in `text`. Raises InputError: one line with file and line."""
     reader = _Reader(what)
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{what}{line}: not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"{what}: not YAML: {' '.join(str(error).split())[:200]}") from None
+    root = root_of(text, what)
     if root is None:
         raise InputError(f"{what}, line 1: a policy needs rules")
     first, rules = Policy.first, []

@@ -17,6 +17,7 @@ from waywiser.files import read_text
 from waywiser.simulator.costs import PORT_SHARE, PORTS, is_share
 from waywiser.topology.load import NAMES_OR_FILES, looks_like_file, machine_names
 from waywiser.units import format_rate, parse_bytes
+from waywiser.yaml_text import root_of
 
 MOST_NODES = 100000
 MOST_GPUS = 1 << 18
@@ -273,14 +274,7 @@ def parse_cluster(text: str, what: str, folder: Path | None = None) -> Cluster:
     reader = _Reader(what)
     reader.folder = folder or Path()
     reader.cluster.file = what
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{what}{line}: not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"{what}: not YAML: {' '.join(str(error).split())[:200]}") from None
+    root = root_of(text, what)
     if not isinstance(root, yaml.MappingNode):
         raise InputError(f"{what}, line 1: a cluster file is a list of KEY: VALUE; keys are {', '.join(_KEYS)}")
     for key, value in reader.pairs(root, "a cluster file"):
