@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/gpu/gpu_collectives.hpp"
+#include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
 
 namespace waywiser {
@@ -32,8 +32,6 @@ bool is_for_kernels(const CollectiveCall& wanted, ConstElements input, ConstElem
 
 bool is_on_gpu(const Stream* stream) { return stream != nullptr && stream->place().is_gpu(); }
 
-Region writable(const ConstRegion& region) { return {const_cast<std::byte*>(region.data), region.bytes, region.place}; }
-
 }  // namespace
 
 GpuCalls::GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_ptr<ExposedMemory> exposed)
@@ -43,12 +41,12 @@ GpuCalls::GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_
 GpuCalls::~GpuCalls() {
   session_.lock_when_free_of(hosts_.members().key());
   const std::lock_guard lock(session_, std::adopt_lock);
-  if (session_.is_forked() && on_gpus_) static_cast<void>(new std::shared_ptr<GpuCollectives>(std::move(on_gpus_)));
+  if (session_.is_forked() && on_gpus_) static_cast<void>(new std::shared_ptr<StreamOperations>(std::move(on_gpus_)));
   on_gpus_.reset();
 }
 
 std::string GpuCalls::why_staged() const {
-  const std::string why = on_gpus_ ? on_gpus_->why_no_kernels() : "";
+  const std::string why = on_gpus_ ? on_gpus_->domain().why_not_whole() : "";
   const std::string network =
       why_no_network_for_nccl(session_.network().within_a_machine, session_.network().encrypted);
   return why.empty() || network.empty() ? why : why + "; " + network;
@@ -61,12 +59,12 @@ void GpuCalls::set_algorithm(std::optional<Way> way) {
   on_gpus_->set_algorithm(gpu_algorithm(*algorithm_), message_algorithm(*algorithm_), program_algorithm(*algorithm_));
 }
 
-GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
+StreamOperations& GpuCalls::gpus_of(Place gpu, bool capturing) {
   if (!on_gpus_) {
     if (capturing)
       throw Error(ErrorKind::unavailable,
                   "the first call of a group on GPUs sets them up and cannot be captured: call it once before");
-    on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
+    on_gpus_ = std::make_shared<StreamOperations>(hosts_, gpu, exposed_);
     set_algorithm(algorithm_);
   }
   if (on_gpus_->gpu() != gpu)
@@ -75,7 +73,7 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
   return *on_gpus_;
 }
 
-GpuCollectives& GpuCalls::gpus_on(Stream& stream) {
+StreamOperations& GpuCalls::gpus_on(Stream& stream) {
   if (on_gpus_) on_gpus_->check();
   return gpus_of(stream.place(), stream.capturing());
 }
@@ -103,41 +101,30 @@ std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const CollectiveCa
   Stream* const stream = mode.stream();
   if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
   const bool capturing = stream != nullptr && stream->capturing();
-  GpuCollectives& gpus = gpus_of(gpu, capturing);
+  StreamOperations& gpus = gpus_of(gpu, capturing);
   Stream& line = stream != nullptr ? *stream : gpus.stream();
-  std::optional<GpuAlgorithm> way;
-  if (is_for_kernels(wanted, input, output)) way = gpus.algorithm_for(hosts_, hosts_.members(), wanted, capturing);
-  const bool whole = gpus.domain().is_whole();
-  if (!way && !is_on_gpu(stream) && !(go_as_messages(wanted) && (whole || wanted.ranks == 1))) return {};
+  GpuAlgorithm way;  // by the hosts
+  if (is_for_kernels(wanted, input, output)) way = gpus.ready_way(wanted, capturing);
+  const bool by_hosts = way.engine == GpuAlgorithm::Engine::host, whole = gpus.domain().is_whole();
+  if (by_hosts && !is_on_gpu(stream) && !(go_as_messages(wanted) && (whole || wanted.ranks == 1))) return {};
+  const bool as_messages =
+      by_hosts &&
+      (go_as_messages(wanted) || (wanted.operation == Collective::all_to_all && input.region.place.is_gpu() && !whole));
   const InCall in_call(session_, wanted.as);
-  if (way) {
-    if (gpus.is_compared_by_host(*way, wanted.ranks)) gpus.compare_by_host(hosts_.shared_members(), wanted.as);
-    gpus.enqueue(*way, wanted, input.region, output.region, line);
-  } else if (go_as_messages(wanted) ||
-             (wanted.operation == Collective::all_to_all && input.region.place.is_gpu() && !whole)) {
+  if (as_messages)
     by_messages(wanted, input, output, line);
-  } else {
-    by_hosts(wanted, input, output, line);
-  }
+  else
+    gpus.enqueue(way, wanted, input.region, output.region, line);
   if (mode.begins()) return gpus.begun(on_gpus_, wanted.as);
   if (stream == nullptr) finish(gpus, line, wanted.as);
   return nullptr;
 }
 
-// The hosts carry out the whole call, with the schedule that they would use without a stream.
-void GpuCalls::by_hosts(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream) {
-  const bool same = input.region.data == output.region.data && input.region.bytes == output.region.bytes;
-  const bool broadcasts = wanted.operation == Collective::broadcast, root = hosts_.rank() == wanted.root;
-  gpus_on(stream).enqueue_by_hosts(
-      wanted.as, hosts_.schedule_for(wanted),
-      {{writable(input.region)}, {output.region}, same, !broadcasts || root, !broadcasts || !root}, stream);
-}
-
-void GpuCalls::prepare(Place gpu, Bytes largest) { gpus_of(gpu, false).prepare(hosts_, hosts_.members(), largest); }
+void GpuCalls::prepare(Place gpu, Bytes largest) { gpus_of(gpu, false).prepare(largest); }
 
 // Waits until the stream has run the call. If a rank has not come, the kernel that waited for it has trapped and names
 // it; the host gives up a little later. After a failure this rank no longer touches the caller's memory.
-void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
+void GpuCalls::finish(StreamOperations& gpus, Stream& stream, const Call& call) {
   const auto fail_with_reason = [&] {
     try {
       gpus.check();
@@ -149,7 +136,7 @@ void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
   try {
     session_.wait(
         call, [&] { return stream.done() && !gpus.is_comparing(); },
-        [] { return std::string("the GPU has not finished"); }, GpuCollectives::kernels_speak);
+        [] { return std::string("the GPU has not finished"); }, StreamOperations::kernels_speak);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::interrupted) fail_with_reason();
     gpus.stop(stream);

@@ -19,7 +19,7 @@
 namespace waywiser {
 
 class DeviceExecution;
-class GpuCollectives;
+class StreamOperations;
 class Stream;
 
 // The calls of one group that its GPUs carry out, and all calls on streams: by kernels or NCCL or, if neither serves,
@@ -48,7 +48,7 @@ class GpuCalls {
   void exchange(std::span<const Exchange> neighbors, Stream& stream);
   void prepare(Place gpu, Bytes largest);
   // For prepared operations: sets the GPU up, collectively. Throws like prepare().
-  GpuCollectives& of(Place gpu) { return gpus_of(gpu, false); }
+  StreamOperations& of(Place gpu) { return gpus_of(gpu, false); }
   // nullptr: in the stream of calls without a stream, for which synchronize() waits.
   void start(DeviceExecution& prepared, Stream* stream);
   void synchronize();
@@ -64,10 +64,9 @@ class GpuCalls {
   void set_algorithm(std::optional<Way> way);
 
  private:
-  GpuCollectives& gpus_of(Place gpu, bool capturing);
+  StreamOperations& gpus_of(Place gpu, bool capturing);
   // Throws the error of a failed operation on this rank's GPU.
-  GpuCollectives& gpus_on(Stream& stream);
-  void by_hosts(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
+  StreamOperations& gpus_on(Stream& stream);
   void by_messages(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
   void exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                        Stream& stream);
@@ -75,16 +74,16 @@ class GpuCalls {
   void exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream);
   Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
   ProxyOperation::Parts take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why);
-  GpuCollectives& gpus_for(const Call& call, const Stream& stream);
-  void finish(GpuCollectives& gpus, Stream& stream, const Call& call);
+  StreamOperations& gpus_for(const Call& call, const Stream& stream);
+  void finish(StreamOperations& gpus, Stream& stream, const Call& call);
   void await(Stream& stream, const Call& call);
 
   HostCollectives& hosts_;
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::optional<Way> algorithm_;             // empty: the group chooses
-  std::shared_ptr<GpuCollectives> on_gpus_;  // set by the first call on GPUs
+  std::optional<Way> algorithm_;               // empty: the group chooses
+  std::shared_ptr<StreamOperations> on_gpus_;  // set by the first call on GPUs
 };
 
 }  // namespace waywiser

@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/gpu/gpu_collectives.hpp"
+#include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/proxy/proxied_message.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/group/gpu_calls.hpp"
@@ -130,7 +130,7 @@ ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessa
 
 // Messages that a kernel serves go by kernels; at the same time the hosts carry the others.
 void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream) {
-  GpuCollectives& gpus = gpus_for(call, stream);
+  StreamOperations& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::string why;
   ProxyOperation::Parts parts = take_out(call, messages, why);
@@ -142,7 +142,7 @@ void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> mess
 
 // The same for one message in each direction, which has a kernel of its own.
 void GpuCalls::message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
-  GpuCollectives& gpus = gpus_for(call, stream);
+  StreamOperations& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::vector<PeerMessage> messages{{to, data, {}}, {from, {}, into}};
   std::string why;
@@ -155,7 +155,7 @@ void GpuCalls::message(const Call& call, ConstElements data, int to, Elements in
                         messages.empty() ? std::function<void()>() : std::function<void()>(by_kernels));
 }
 
-GpuCollectives& GpuCalls::gpus_for(const Call& call, const Stream& stream) {
+StreamOperations& GpuCalls::gpus_for(const Call& call, const Stream& stream) {
   if (on_gpus_) return *on_gpus_;
   if (!stream.place().is_gpu())
     throw Error(ErrorKind::invalid_input, text(call) + " on a stream of " + text(stream.place()) + ", not of a GPU");

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/gpu/gpu_collectives.hpp"
+#include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/neighbor_exchange/array_exchange.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/group/prepared_state.hpp"
@@ -82,8 +82,8 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
   why_staged = why_no_gpus(places);
   all_on_gpus = why_staged.empty();
   if (all_on_gpus) {
-    GpuCollectives& gpus = group->gpus.of(gpu_of(arrays));
-    why_staged = gpus.why_no_kernels();
+    StreamOperations& gpus = group->gpus.of(gpu_of(arrays));
+    why_staged = gpus.domain().why_not_whole();
     if (why_staged.empty()) prepare_on(gpus, schedule, arrays);
   }
   if (on_gpus) return;
@@ -92,7 +92,7 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
 }
 
 // All ranks get the same reason.
-void Prepared::State::prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
+void Prepared::State::prepare_on(StreamOperations& gpus, const std::shared_ptr<const Schedule>& schedule,
                                  std::span<const Elements> arrays) {
   try {
     on_gpus = gpus.prepared().prepare(*group->hosts, schedule, arrays, reduce_op);

@@ -41,7 +41,7 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
   bool unpacks = false;           // at the end of the start under way
 
  private:
-  void prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
+  void prepare_on(StreamOperations& gpus, const std::shared_ptr<const Schedule>& schedule,
                   std::span<const Elements> arrays);
   void set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays);
   Call next_call() const;

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/gpu/gpu_collectives.hpp"
+#include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/comm/session/held_memory.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
 
-BegunGpuCall::BegunGpuCall(Session& session, const Call& call, std::weak_ptr<GpuCollectives> gpus,
+BegunGpuCall::BegunGpuCall(Session& session, const Call& call, std::weak_ptr<StreamOperations> gpus,
                            std::shared_ptr<Event> end, std::shared_ptr<const CallComparison> comparison)
     : session_(session),
       call_(call),
@@ -43,7 +43,7 @@ void BegunGpuCall::abandon() noexcept {
 }
 
 // A kernel itself reports the rank that it waited for, a little before.
-Seconds BegunGpuCall::extra_time() const noexcept { return GpuCollectives::kernels_speak; }
+Seconds BegunGpuCall::extra_time() const noexcept { return StreamOperations::kernels_speak; }
 
 void BegunGpuCall::explain() {
   const auto gpus = gpus_.lock();

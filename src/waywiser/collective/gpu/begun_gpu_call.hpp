@@ -9,14 +9,14 @@
 
 namespace waywiser {
 
-class GpuCollectives;
+class StreamOperations;
 class Session;
 
 // A call that goes on in the group's own stream. It is over when the GPU has reached its end and, where the hosts
 // compare the ranks' calls, the comparison too.
 class BegunGpuCall : public Activity {
  public:
-  BegunGpuCall(Session& session, const Call& call, std::weak_ptr<GpuCollectives> gpus, std::shared_ptr<Event> end,
+  BegunGpuCall(Session& session, const Call& call, std::weak_ptr<StreamOperations> gpus, std::shared_ptr<Event> end,
                std::shared_ptr<const CallComparison> comparison);
   BegunGpuCall(const BegunGpuCall&) = delete;
   BegunGpuCall& operator=(const BegunGpuCall&) = delete;
@@ -33,7 +33,7 @@ class BegunGpuCall : public Activity {
  private:
   Session& session_;
   const Call call_;
-  const std::weak_ptr<GpuCollectives> gpus_;  // gone: it has waited for all calls
+  const std::weak_ptr<StreamOperations> gpus_;  // gone: it has waited for all calls
   std::shared_ptr<Event> end_;
   const std::shared_ptr<const CallComparison> comparison_;
 };

@@ -24,8 +24,8 @@ bool lie_in_order(const std::vector<std::vector<int>>& parts) {
 
 }  // namespace
 
-Hierarchy::Hierarchy(const KernelDomain& domain, DataType type, Workers workers)
-    : domain_(domain), element_(bytes_of(type)), workers_(std::move(workers)) {}
+Hierarchy::Hierarchy(const KernelDomain& domain, const Call& as, Workers workers)
+    : domain_(domain), as_(as), element_(bytes_of(as.type)), workers_(std::move(workers)) {}
 
 bool Hierarchy::serves(const KernelDomain& domain, const CollectiveCall& call) {
   const auto& parts = domain.all();
@@ -54,6 +54,7 @@ void Hierarchy::enqueue(const CollectiveCall& call, ConstRegion input, Region ou
 
 CollectiveCall Hierarchy::local(Collective operation, std::size_t count, int root) const {
   CollectiveCall call;
+  call.as = as_;
   call.operation = operation;
   call.count = count;
   call.root = root;

@@ -5,7 +5,7 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/proxy/proxied_collective.hpp"
-#include "waywiser/comm/data_type.hpp"
+#include "waywiser/comm/session/call.hpp"
 
 namespace waywiser {
 
@@ -24,7 +24,8 @@ class Hierarchy {
     // GPU memory, valid until the next call.
     std::function<Region(Bytes)> scratch;
   };
-  Hierarchy(const KernelDomain& domain, DataType type, Workers workers);
+  // `as`: of the parts too.
+  Hierarchy(const KernelDomain& domain, const Call& as, Workers workers);
 
   // The same at all ranks.
   static bool serves(const KernelDomain& domain, const CollectiveCall& call);
@@ -46,6 +47,7 @@ class Hierarchy {
   void barrier();
 
   const KernelDomain& domain_;
+  const Call as_;
   const Bytes element_;
   const Workers workers_;
 };

@@ -1,0 +1,227 @@
+#include "waywiser/collective/gpu/stream_operations.hpp"
+
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/gpu/begun_gpu_call.hpp"
+#include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/comm/session/session.hpp"
+#include "waywiser/policy/defaults.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds last_patience = 5;
+
+}  // namespace
+
+StreamOperations::StreamOperations(HostCollectives& hosts, Place gpu, std::shared_ptr<ExposedMemory> exposed)
+    : session_(hosts.session()),
+      members_(hosts.shared_members()),
+      order_(session_.gpus().platform(), gpu),
+      kernels_(hosts, session_, *members_, order_),
+      nccl_(hosts, session_, members_, kernels_, order_),
+      by_hosts_(hosts, kernels_.domain(), order_),
+      hierarchy_(session_, kernels_, by_hosts_, order_),
+      engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_},
+      planned_(session_.options().chooser.get(), members_->size()),
+      prepared_(order_.platform(), session_.gpus().peer_memory(), kernels_.domain().buffers(), gpu, members_->rank,
+                ProgramAlgorithms(session_.options().chooser.get()), domain().ranks_on_a_gpu()),
+      exposed_(std::move(exposed)) {
+  prepared_.set_why_no_ll128(domain().why_no_ll128());
+  if (domain().messages() != nullptr) exposed_->watch(this);
+  if (members_->size() == 1) return;
+  session_.gpus().watchdog().add(*this);
+  watched_ = true;
+}
+
+StreamOperations::~StreamOperations() {
+  if (domain().messages() != nullptr) exposed_->watch(nullptr);
+  const std::string problem = reason_of([&] { settle(); });
+  stop(stream());
+  if (watched_) session_.gpus().watchdog().remove(*this);
+  prepared_.let_go();
+  if (problem.empty() && !thrown_ && session_.failure().empty())
+    kernels_.domain().buffers().leave(*order_.platform().open_stream(gpu()));
+}
+
+void StreamOperations::let_go() noexcept {
+  let_go_ = true;
+  prepared_.let_go();
+  kernels_.domain().buffers().let_go();
+}
+
+// Without a measurement kernels are used up to a size, and NCCL from there; each where the other does not serve.
+// Between machines NCCL, if available; else kernels within machines; else the hosts.
+GpuAlgorithm StreamOperations::default_way(const CollectiveCall& call) const {
+  const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
+                                                                                : defaults::blocks_before_nccl;
+  const bool large = call.count * bytes_of(call.as.type) > most;
+  const StreamEngine* const first = large ? static_cast<const StreamEngine*>(&nccl_) : &kernels_;
+  const StreamEngine* const second = large ? static_cast<const StreamEngine*>(&kernels_) : &nccl_;
+  for (const StreamEngine* engine : {first, second, static_cast<const StreamEngine*>(&hierarchy_)})
+    if (const GpuAlgorithm way = engine->default_way(call); engine->why_not(way, call).empty()) return way;
+  return by_hosts_.default_way(call);
+}
+
+GpuAlgorithm StreamOperations::way_of(const CollectiveCall& call) const {
+  if (only_) return *only_;
+  const auto why_not = [&](const GpuAlgorithm& way) { return engine_of(way).why_not(way, call); };
+  if (call.operation != Collective::barrier && call.ranks > 1)
+    if (const GpuAlgorithm* planned = planned_.find(
+            call.operation, call.count * bytes_of(call.as.type),
+            [&](const GpuAlgorithm& way) { return why_not(way).empty(); }, why_not))
+      return *planned;
+  return default_way(call);
+}
+
+GpuAlgorithm StreamOperations::ready_way(const CollectiveCall& call, bool capturing) {
+  GpuAlgorithm way = way_of(call);
+  if (!engine_of(way).prepare(way, call, capturing)) {
+    way = way_of(call);
+    engine_of(way).prepare(way, call, capturing);
+  }
+  if (const std::string why = engine_of(way).why_not(way, call); !why.empty())
+    throw Error(ErrorKind::unavailable, text(call.as) + " by " + text(way) + ": " + why);
+  return way;
+}
+
+void StreamOperations::begin(Stream& stream) {
+  check();
+  order_.begin(stream);
+}
+
+void StreamOperations::end(Stream& stream) {
+  order_.end(stream);
+  if (!leaving_.empty() && !stream.capturing())
+    std::erase_if(leaving_, [](const Leaving& each) { return each.end->done(); });
+}
+
+void StreamOperations::enqueue(const GpuAlgorithm& way, const CollectiveCall& call, ConstRegion input, Region output,
+                               Stream& stream) {
+  begin(stream);
+  engine_of(way).enqueue(way, call, input, output, stream);
+  end(stream);
+}
+
+void StreamOperations::enqueue_by_hosts(const Call& call, const std::string& why, ProxyOperation::Parts parts,
+                                        Stream& stream, const std::function<void()>& meanwhile) {
+  HostEngine::refuse_capture(call, why, stream);
+  begin(stream);
+  by_hosts_.run(call, why, std::move(parts), stream, meanwhile);
+}
+
+void StreamOperations::prepare(Bytes largest) {
+  check();
+  kernels_.reserve(largest);
+}
+
+void StreamOperations::set_algorithm(std::optional<GpuAlgorithm> way, std::optional<MessageAlgorithm> of_messages,
+                                     std::optional<ProgramAlgorithm> of_programs) {
+  only_ = way;
+  kernels_.domain().set_message_algorithm(of_messages);
+  prepared_.set_algorithm(of_programs);
+}
+
+// Later calls on other streams wait for it.
+std::shared_ptr<Activity> StreamOperations::begun(const std::shared_ptr<StreamOperations>& self, const Call& call) {
+  std::shared_ptr<Event> end;
+  {
+    const Session::ThreadRuns thread_runs(session_);
+    order_.note(stream());
+    end = order_.platform().create_event(gpu());
+    stream().record(*end);
+  }
+  auto operation = std::make_shared<BegunGpuCall>(session_, call, self, std::move(end), nccl_.comparison());
+  session_.start(operation);
+  return operation;
+}
+
+void StreamOperations::enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream) {
+  begin(stream);
+  const Session::ThreadRuns thread_runs(session_);
+  kernels_.domain().enqueue_message(give, to, take, from, stream, session_.timeout());
+  end(stream);
+}
+
+void StreamOperations::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
+  if (messages.empty()) return;
+  begin(stream);
+  const Session::ThreadRuns thread_runs(session_);
+  kernels_.domain().enqueue_messages(messages, stream, session_.timeout());
+  end(stream);
+}
+
+void StreamOperations::enqueue_prepared(DeviceExecution& execution, Stream& on) {
+  begin(on);
+  const Session::ThreadRuns thread_runs(session_);
+  execution.enqueue(on, session_.timeout());
+  end(on);
+  if (&on == &stream()) order_.note(on);
+}
+
+void StreamOperations::end_prepared() noexcept {
+  static_cast<void>(reason_of([&] {
+    if (order_.last() != nullptr) session_.settle(*order_.last(), Deadline::in(session_.timeout() + last_patience));
+  }));
+}
+
+void StreamOperations::came(unsigned slot, const ExposedMemory::Window& window) {
+  kernels_.domain().expose(slot, window, false);
+}
+
+void StreamOperations::went(unsigned slot, const ExposedMemory::Window& window) noexcept {
+  if (let_go_) return;
+  static_cast<void>(reason_of([&] {
+    if (order_.is_busy()) {
+      stream().wait(*order_.last());
+      leaving_.push_back({order_.platform().create_event(gpu()), window.mapped});
+      stream().record(*leaving_.back().end);
+    }
+    kernels_.domain().expose(slot, window, true);
+  }));
+}
+
+std::optional<Error> StreamOperations::failure(const std::string& group) const {
+  if (auto why = kernels_.failure(group)) return why;
+  if (auto why = prepared_.failure(group, members_->world)) return why;
+  return by_hosts_.failure(group);
+}
+
+void StreamOperations::check() {
+  if (const auto why = failure(session_.failure())) {
+    thrown_ = true;
+    throw Error(*why);
+  }
+  nccl_.check();
+}
+
+// Waits on the GPU end by themselves at the timeout.
+void StreamOperations::settle() {
+  std::string problem;
+  try {
+    if (order_.last() != nullptr) session_.settle(*order_.last(), Deadline::in(session_.timeout() + last_patience));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) throw;
+    problem = error.what();
+  }
+  if (thrown_) return;
+  check();
+  if (!problem.empty()) throw Error(ErrorKind::device, "operations on " + text(gpu()) + " have not ended: " + problem);
+}
+
+void StreamOperations::stop(Stream& stream) noexcept {
+  stop();
+  static_cast<void>(reason_of([&] { stream.synchronize(Deadline::in(last_patience)); }));
+}
+
+// NCCL last: in a failed group its work is made to trap on the GPU.
+void StreamOperations::stop() noexcept {
+  kernels_.stop();
+  prepared_.stop();
+  by_hosts_.stop();
+  nccl_.stop();
+}
+
+}  // namespace waywiser
