@@ -789,6 +789,14 @@ std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
+bool is_algorithm(const std::string& text) {
+  try {
+    return program_algorithm(parse_way(text)).has_value();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm, bool faces_alone,
              const std::optional<Shared>& shared) {
   JoinOptions options;
@@ -815,7 +823,7 @@ int main(int argc, char** argv) {
   const auto shared = waywiser::Shared::of(argc - first, argv + first);
   const bool faces_alone = argc > first && std::strcmp(argv[first], "faces") == 0;
   const std::string algorithm = argc > first && !shared && !faces_alone ? argv[first] : "";
-  if ((argc > first + 1 && !shared) || (!algorithm.empty() && !waywiser::parse_program_algorithm(algorithm))) {
+  if ((argc > first + 1 && !shared) || (!algorithm.empty() && !waywiser::is_algorithm(algorithm))) {
     std::fputs(
         "usage: halo_gpu_benchmark [virtual] [faces | ALGORITHM | shared 1|2|4 on|off], as "
         "'direct(piece=32K,blocks=64)'\n",
