@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 import pytest
 
-from waywiser.bench.python_rank import NotThere, Place, Request, _Exercise, _slice
+from waywiser.bench.python_rank import _Exercise, _slice
+from waywiser.bench.rank_request import NotThere, Place, Request
 
 
 class Queue:

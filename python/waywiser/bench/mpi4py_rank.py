@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy
 
-from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, compute_beside, serve
+from waywiser.bench.python_rank import compute_beside, serve
+from waywiser.bench.rank_request import BOTH_WAYS, MESSAGES, NotThere, Place, Request
 
 
 class Mpi:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy
 
 from waywiser.bench.cuda_memory import CudaDevice, GpuMemory
-from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
+from waywiser.bench.python_rank import serve
+from waywiser.bench.rank_request import BOTH_WAYS, MESSAGES, NotThere, Place, Request
 from waywiser.look.cuda_driver import gpu_count
 from waywiser.look.nccl_library import find_libnccl
 

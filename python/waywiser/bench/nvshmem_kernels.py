@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.bench.nvshmem_library import find_libnvshmem
-from waywiser.bench.python_rank import NotThere, Request
+from waywiser.bench.rank_request import NotThere, Request
 from waywiser.bench.team import TeamError
 from waywiser.look.cuda_driver import CudaError, check, driver
 

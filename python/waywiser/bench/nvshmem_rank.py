@@ -19,7 +19,8 @@ from waywiser.bench.cuda_memory import CudaDevice, GpuMemory
 from waywiser.bench.nccl_rank import hear, tell_all
 from waywiser.bench.nvshmem_kernels import NvshmemKernels
 from waywiser.bench.nvshmem_library import UniqueId, init_attributes, open_libnvshmem, unique_id
-from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
+from waywiser.bench.python_rank import serve
+from waywiser.bench.rank_request import BOTH_WAYS, MESSAGES, NotThere, Place, Request
 from waywiser.bench.symmetric_slots import SymmetricSlots
 from waywiser.look.cuda_driver import CudaError, check, driver, gpu_count
 

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, compute_beside, serve
+from waywiser.bench.python_rank import compute_beside, serve
+from waywiser.bench.rank_request import BOTH_WAYS, MESSAGES, NotThere, Place, Request
 
 
 class Torch:

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from waywiser.bench.python_rank import BOTH_WAYS, NotThere, Place, Request, serve
+from waywiser.bench.python_rank import serve
+from waywiser.bench.rank_request import BOTH_WAYS, NotThere, Place, Request
 from waywiser.bench.symmetric_slots import SymmetricSlots
 from waywiser.bench.torch_rank import Torch
 
