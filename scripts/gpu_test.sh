@@ -272,7 +272,7 @@ halo_shared() {
 # those of programs in C++, which are not built here.
 interop() {
   local status=0
-  .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/group_joining_test.py \
+  .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/tensors_test.py tests/python/group_joining_test.py \
     tests/python/torch_backend_test.py tests/python/torch_init_test.py tests/python/examples_test.py -k "not choose_and_copy and not one_sided" || status=1
   PYTHONPATH=python .venv/bin/python tests/python/torch_calls_test.py "$work/torch_calls_gpu.json" || status=1
   PYTHONPATH=python .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node 2 benchmarks/torch_startup.py \

@@ -91,3 +91,10 @@ class FakeCore:
         count, right = [[18] * self.gpus] * self.gpus, [[False] * self.gpus] * self.gpus
         links = {"stated": count, "inferred": [[17] * self.gpus] * self.gpus, "mismatch": right}
         return json.dumps({"connectivity": side, "one_way": {"off": side, "on": side}, "nvlinks": links})
+
+
+@pytest.fixture
+def gpu_core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    fake = FakeCore(gpus=4)
+    fake.install(monkeypatch)
+    return fake

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from fault_jobs import BLOCKING, STARTED, WINDOWS
+from host_fault_jobs import BLOCKING, STARTED, WINDOWS
 from rank_jobs import run
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,6 @@ without a GPU, beside Gloo)
 from __future__ import annotations
 
 import json
-import os
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -17,35 +15,13 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from gpu_interop_times import times
+from gpu_interop_values import COUNTS, DEVICE, ON_GPU, OPS, RANK, SIZE, TYPES, combined, equal, made
 
 import waywiser as ww
 import waywiser.torch_backend
 
-ON_GPU = os.environ.get("WAYWISER_INTEROP_DEVICE", "cuda") == "cuda"
-RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-DEVICE = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if ON_GPU else torch.device("cpu")
-TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
-         torch.uint8)  # fmt: skip
-COUNTS = (1, 1000, 300_001)
-OPS = {"sum": dist.ReduceOp.SUM, "prod": dist.ReduceOp.PRODUCT, "min": dist.ReduceOp.MIN, "max": dist.ReduceOp.MAX}
-TIMED = (1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26)
-
 rows: list[dict[str, Any]] = []
-
-
-def made(count: int, dtype: torch.dtype, rank: int = RANK, device: torch.device = DEVICE) -> torch.Tensor:
-    """Small whole numbers, so that every order of adding gives the same bits."""
-    return ((torch.arange(count, device=device) * 7 + 3 * rank) % 4).to(dtype)
-
-
-def combined(count: int, dtype: torch.dtype, op: str) -> torch.Tensor:
-    """PyTorch's result for all ranks' arrays."""
-    everyone = torch.stack([made(count, torch.int64, rank) for rank in range(SIZE)])
-    if op == "prod":
-        return everyone.prod(0).to(dtype)
-    if op == "sum":
-        return everyone.sum(0).to(dtype)
-    return (everyone.amin(0) if op == "min" else everyone.amax(0)).to(dtype)
 
 
 def check(what: str, function: Callable[[], None]) -> None:
@@ -59,11 +35,6 @@ def check(what: str, function: Callable[[], None]) -> None:
     dist.all_gather_object(problems, problem, group=plain)
     first = next((f"rank {rank}: {text}" for rank, text in enumerate(problems) if text), "")
     rows.append({"check": what, "passed": not first, "problem": first})
-
-
-def equal(one: torch.Tensor, other: torch.Tensor) -> None:
-    if one.dtype != other.dtype or not torch.equal(one, other):
-        raise AssertionError(f"{one.flatten()[:4].tolist()} is not {other.flatten()[:4].tolist()}")
 
 
 def group_calls(dtype: torch.dtype) -> None:
@@ -234,54 +205,6 @@ def windows() -> None:
     group.barrier()
 
 
-def timed(function: Callable[[], object], calls: int, late: float = 0) -> float:
-    """Microseconds of a call, pipelined. Rank 0 begins, and looks at the clock, so many seconds after the others."""
-    torch.cuda.synchronize()
-    dist.barrier(group=plain)
-    if RANK == 0:
-        time.sleep(late)
-    start = time.perf_counter()
-    for _ in range(calls):
-        function()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / calls * 1e6
-
-
-def captured(call: Callable[[], object], calls: int) -> Callable[[], object]:
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(calls):
-            call()
-    return graph.replay
-
-
-def times() -> None:
-    """In turns; the slowest rank's median."""
-    for size in TIMED:
-        data, out = torch.ones(size // 4, device=DEVICE), torch.empty(size // 4, device=DEVICE)
-        calls: dict[str, Callable[[], object]] = {
-            "group": lambda data=data, out=out: group.all_reduce(data, out),
-            "back end": lambda data=data: dist.all_reduce(data),
-            "NCCL": lambda data=data: dist.all_reduce(data, group=peer),
-        }
-        for call in calls.values():
-            timed(call, 3)
-        many = 50 if size < 1 << 24 else 10
-        replays = {name: captured(calls[name], 20) for name in ("group", "NCCL")}
-        found: dict[str, list[float]] = {}
-        for _ in range(7):
-            for name, call in calls.items():
-                found.setdefault(f"{name} eager", []).append(timed(call, many))
-            found.setdefault("group, one late", []).append(timed(calls["group"], many, late=0.005))
-            for name, replay in replays.items():
-                found.setdefault(f"{name} graph", []).append(timed(replay, 5) / 20)
-        mine = {name: statistics.median(values) for name, values in found.items()}
-        everyone: list[Any] = [None] * SIZE
-        dist.all_gather_object(everyone, mine, group=plain)
-        us = {name: max(each[name] for each in everyone) for name in mine}
-        rows.append({"bytes": size, "us": {**us, "group, one late": everyone[0]["group, one late"]}})
-
-
 def show() -> None:
     for row in rows:
         if "check" in row:
@@ -335,7 +258,7 @@ if ON_GPU:
     check("CUDA graph of Group and back end, 20 replays", graphs)
     check("CuPy arrays of all types, on streams of their own", cupy_arrays)
     check("windows: GpuArray as a tensor, put, signal, wait", windows)
-    check("times", times)
+    check("times", lambda: rows.extend(times(group, peer, plain)))
 if RANK == 0:
     show()
     if len(sys.argv) > 1:

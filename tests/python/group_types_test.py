@@ -6,28 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_rank import alone, gpus
 from rank_jobs import NO_PLAN, run, runtime_folder
 
 import waywiser as ww
 
-__all__ = ["runtime_folder"]
+__all__ = ["alone", "gpus", "runtime_folder"]
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NUMBERS = ("float64", "float32", "float16", *INTEGERS, "complex64", "complex128")
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
-
-
-@pytest.fixture
-def gpus() -> ww.Gpus:
-    return ww.virtual_gpus(2)
-
-
-@pytest.fixture
-def alone(gpus: ww.Gpus, monkeypatch: pytest.MonkeyPatch) -> ww.Group:
-    """A group of one rank."""
-    for name in ("WAYWISER_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"):
-        monkeypatch.delenv(name, raising=False)
-    return ww.join(gpus=gpus)
 
 
 def test_reductions_are_those_of_numpy() -> None:

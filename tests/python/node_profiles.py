@@ -6,10 +6,13 @@ import json
 from functools import cache
 
 from waywiser import stages
+from waywiser.apply.facts import Machine
 from waywiser.apply.node_switches import OPERATIONS, SIZES
+from waywiser.apply.setting import Settings
 from waywiser.profile import Profile
 from waywiser.profile_reader import read_profile
 from waywiser.simulator.cluster import Cluster, parse_cluster
+from waywiser.topology import load_topology
 from waywiser.tune.campaign import Request
 
 STUDIED = ("hse-a", "hse-c", "hse-e")
@@ -41,3 +44,15 @@ def gpu_profile_of(cluster: Cluster) -> Profile:
 @cache
 def profile_of(machine: str, mixed: bool = False) -> Profile:
     return read_profile(json.loads(text_of(machine, mixed)), machine)
+
+
+def machine_of(machine: str, purpose: str = "mixed", mixed: bool = False) -> Machine:
+    return Machine(load_topology(machine), profile_of(machine, mixed), purpose)
+
+
+def accepts(target: str, variables: object) -> str:
+    return ""
+
+
+def values(settings: Settings) -> dict[str, str]:
+    return {one.name: one.value for one in settings.settings}

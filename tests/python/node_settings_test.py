@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import re
-import subprocess
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_driver import cuda_driver, wheel_ucx
-from node_profiles import MIXED, STUDIED, profile_of, text_of
+from node_profiles import STUDIED, accepts, machine_of, profile_of, text_of, values
 from verb_runs import Run
 
 from waywiser import _core, stages
-from waywiser.apply import ucx
-from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed
 from waywiser.apply.node_switches import (
     NAMES,
@@ -30,22 +24,16 @@ from waywiser.apply.node_switches import (
     name_of,
     roads_of,
 )
-from waywiser.apply.node_table import node_markdown, rows_of
+from waywiser.apply.node_table import node_markdown
 from waywiser.apply.propose import settings_for
-from waywiser.apply.setting import Settings
-from waywiser.errors import InputError
-from waywiser.look.ucx import rates
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
 from waywiser.profile_reader import read_profile
 from waywiser.report.node_charts import node_charts
-from waywiser.simulator.cluster import parse_cluster
 from waywiser.simulator.sweep import OPERATIONS as SIMULATED
-from waywiser.topology import load_topology
 
 pytestmark = pytest.mark.slow
 HOWTO = Path(__file__).parents[2] / "docs" / "howto-cluster.md"
-LISTS = Path(__file__).parents[1] / "library_names"
 KIB = 1024
 
 
@@ -55,20 +43,8 @@ FIRST_NOW = pytest.mark.parametrize(
 )
 
 
-def machine_of(machine: str, purpose: str = "mixed", mixed: bool = False) -> Machine:
-    return Machine(load_topology(machine), profile_of(machine, mixed), purpose)
-
-
 def gpu_road(machine: str) -> Any:
     return between_nodes(profile_of(machine)).roads[0]
-
-
-def accepts(target: str, variables: object) -> str:
-    return ""
-
-
-def values(settings: Settings) -> dict[str, str]:
-    return {one.name: one.value for one in settings.settings}
 
 
 def test_rows_for_every_setting_operation_and_rail() -> None:
@@ -277,152 +253,6 @@ def test_open_mpi_with_the_openib_transport_gets_a_limit() -> None:
 def test_in_a_mixed_cluster_a_node_is_set_by_its_own_hardware(machine: str) -> None:
     alone = values(settings_for(machine_of(machine), unchecked=True))
     assert values(settings_for(machine_of(machine, mixed=True), unchecked=True)) == alone
-
-
-@pytest.fixture(scope="module")
-def ucx_of_the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, str]], str]:
-    """Its ucx_info -c under given variables, with the module of CUDA."""
-    program, libraries = wheel_ucx()
-    driver = cuda_driver(tmp_path_factory.mktemp("cuda"), libraries)
-
-    def told(variables: dict[str, str]) -> str:
-        environment = {"LD_LIBRARY_PATH": f"{libraries}:{driver}", **variables}
-        done = subprocess.run([program, "-c"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=60)  # fmt: skip
-        assert done.returncode == 0, done.stdout[-300:]
-        return done.stdout
-
-    return told
-
-
-def recorded_names(name: str) -> set[str]:
-    """A list of variables that scripts/library_names has made from the library itself."""
-    first, *names = (LISTS / f"{name}.txt").read_text().splitlines()
-    assert re.search(r" \d+\.\d+\.\d+, .+; 20\d\d-\d\d-\d\d$", first), first
-    return set(names)
-
-
-def emitted(machine: str) -> dict[str, str]:
-    """Every variable for a machine, for any purpose."""
-    profiles = (profile_of(machine), profile_of(machine, mixed=True) if machine in STUDIED else None)
-    found: dict[str, str] = {}
-    for purpose in PURPOSES:
-        for profile in filter(None, profiles):
-            found |= values(settings_for(Machine(load_topology(machine), profile, purpose), unchecked=True))
-    return found
-
-
-@pytest.mark.parametrize("machine", [*STUDIED, pytest.param("dgx-a100", marks=pytest.mark.long)])
-def test_every_variable_is_known_to_its_library(machine: str) -> None:
-    known = {"UCX_GDR_COPY_BW"}  # of a module that no package has; named in UCX's gdr_copy_iface.c
-    for name in ("ucx-debian", "ucx-wheel", "mpich", "nccl"):
-        known |= recorded_names(name)
-    found = {name for name in emitted(machine) if not name.startswith("OMPI_MCA_")}
-    libraries = {name.partition("_")[0] for name in found}
-    assert libraries >= {"UCX", "MPIR"} and ("NCCL" in libraries) == (machine != "dgx-a100")
-    assert found <= known, found - known
-
-
-@pytest.mark.parametrize("machine", [*STUDIED, "dgx-a100"])
-def test_ucx_accepts_every_value(machine: str, ucx_of_the_wheel: Callable[[dict[str, str]], str]) -> None:
-    """A list that lacks a word, or has another one, is an error for UCX."""
-    wanted = {name: value for name, value in emitted(machine).items() if name.startswith("UCX_")}
-    told = ucx_of_the_wheel(wanted)
-    assert not re.search(r"UCX +(ERROR|WARN) ", told), re.findall(r"UCX +(?:ERROR|WARN) .*", told)
-    shown = dict(re.findall(r"^(UCX_\w+)=(.*)$", told, re.MULTILINE))
-    assert wanted.keys() - shown.keys() <= {"UCX_GDR_COPY_BW"}
-    copy, before = (rates(one) for one in (shown["UCX_CUDA_COPY_BW"], ucx.USUAL["UCX_CUDA_COPY_BW"]))
-    assert copy == {**rates(wanted["UCX_CUDA_COPY_BW"])} and copy.keys() == before.keys()
-    words = [part.partition(":")[0] for part in wanted["UCX_GDR_COPY_BW"].split(",")]
-    assert words == ["get_dedicated", "get_shared", "put_dedicated", "put_shared"]  # all of gdr_copy_iface.c
-
-
-def test_the_defaults_that_are_assumed_elsewhere_are_those_of_the_wheel(
-    ucx_of_the_wheel: Callable[[dict[str, str]], str],
-) -> None:
-    shown = dict(re.findall(r"^(UCX_\w+)=(.*)$", ucx_of_the_wheel({}), re.MULTILINE))
-    if f"libucx-cu13 {importlib.metadata.version('libucx-cu13')}," in (LISTS / "ucx-wheel.txt").read_text():
-        assert recorded_names("ucx-wheel") == shown.keys()
-    for name, value in ucx.USUAL.items():
-        if name in shown and name != "UCX_DISTANCE_BW":  # which UCX's own ucx.conf sets by the model of the CPU
-            assert rates(shown[name]) == rates(value) and (rates(value) or shown[name] == value), name
-
-
-# ---- the command line ----
-
-
-def results(folder: Path, machine: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "profile.json").write_text(text_of(machine))
-    return folder
-
-
-def test_env_of_a_machine_that_is_not_here_is_labelled(run: Run, tmp_path: Path) -> None:
-    folder = results(tmp_path, "hse-a")
-    status, out, _ = run("env", "--machine", "hse-a", "--results", str(folder), "--for", "nccl,latency")
-    assert status == 0 and "# Simulated: not a measurement" in out
-    assert "export NCCL_NET_GDR_LEVEL=PHB" in out and "UCX_" not in out
-    assert [file.name for file in tmp_path.iterdir()] == ["profile.json"]
-
-
-def test_apply_shows_one_setting_and_the_one_by_size(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    status, out, _ = run("apply", "--machine", "hse-a", "--results", str(results(tmp_path, "hse-a")))
-    assert status == 0 and "SIMULATED: NOT A MEASUREMENT" in out
-    lines = {row.purpose: row for row in rows_of(profile_of("hse-a"))}
-    for row in lines.values():
-        line = next(line for line in out.splitlines() if f" {row.purpose} " in line and row.by_size in line)
-        assert name_of(row.single.switches) in line
-    assert lines["bandwidth"].by_size == "8 B to 16 KiB both, 32 KiB to 64 MiB GDRCopy"
-
-
-def test_explain_over_one_rail(run: Run, tmp_path: Path) -> None:
-    folder = str(results(tmp_path, "hse-c"))
-    for destination in ("hse-c:gpu0", "other:gpu0"):
-        near, far = (
-            json.loads(run("explain", "gpu0", destination, "1M", "--rail", rail, "--results", folder, "--json")[1])
-            for rail in ("mlx5_0:1", "mlx5_1:1")
-        )
-        assert near["candidates"][0]["predicted"] < far["candidates"][0]["predicted"]
-    status, out, err = run("explain", "gpu0", "hse-x:gpu0", "1M", "--results", folder)
-    assert (status, out) == (2, "") and "there are paths to hse-c:gpu0" in err and err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["apply", "--for", "latency,bandwidth"], "write one of"),
-        (["apply", "--for", "fast"], "write some of"),
-        (["apply", "--markdown"], "other machines"),
-        (["env", "--machine", "hse-a", "--proved"], "leave out"),
-        (["tune", "--nodes", "2"], "--machine"),
-        (["tune", "--machine", "hse-a", "--nodes", "0"], "1 to"),
-        (["tune", "--machine", "hse-a", "--cluster", "x.yaml"], "leave out"),
-        (["tune", "--machine", "hse-a", "--nodes", "2", "--backend", "virtual_gpu"], "simulated machine"),
-    ],
-)
-def test_bad_arguments(run: Run, tmp_path: Path, arguments: list[str], says: str) -> None:
-    status, out, err = run(*arguments, "--results", str(tmp_path / "none"))
-    assert (status, out) == (2, "") and says in err and err.count("\n") == 1, err
-
-
-def test_a_collective_needs_nodes_of_one_type(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "mixed.yaml"
-    file.write_text(MIXED)
-    status, _, err = run("simulate", "all_reduce", "--cluster", str(file))
-    assert status == 2 and "nodes of one type" in err and "line 1" in err
-    status, out, _ = run("simulate", "latency", "--cluster", str(file), "--sizes", "64M", "--json")
-    first = json.loads(out)["curves"][0]["points"][0]["seconds"]
-    road = next(one for one in between_nodes(profile_of("hse-a", mixed=True)).roads if one.node == "hse-e")
-    assert status == 0 and road.seconds(Case("latency", 64 << 20), ("on", "on")) == pytest.approx(first, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "text", ["nodes: [2 x hse-a, 3]", "nodes: []", "nodes: [2 x hse-a, 2 x nowhere]", "nodes: {a: 1}"]
-)
-def test_a_wrong_list_of_nodes_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="line 1"):
-        parse_cluster(text, "c.yaml")
 
 
 # ---- documents ----

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from group_test import wait_for_status
-from rank_jobs import finish, runtime_folder, start
+from rank_jobs import finish, runtime_folder, start, wait_for_status
 
 __all__ = ["runtime_folder"]
 pytestmark = pytest.mark.slow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,15 @@ def run(ranks: int, code: str, *options: str, program: str = PROGRAM) -> tuple[i
 
 def example(ranks: int, name: str, *arguments: str) -> tuple[int, list[str], str]:
     return finish(start("run", "-n", str(ranks), sys.executable, EXAMPLES / name, *arguments))
+
+
+def wait_for_status(process: int, words: str) -> list[dict[str, object]]:
+    """The ranks of a job, as soon as one is in a call with these words."""
+    end_by = time.monotonic() + 60
+    command = [*COMMAND, "status", str(process), "--json"]
+    while time.monotonic() < end_by:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and words in done.stdout:
+            ranks: list[dict[str, object]] = json.loads(done.stdout)
+            return ranks
+    raise AssertionError(f"no rank was in {words}")

@@ -16,7 +16,7 @@ from typing import Any
 import made_up
 import made_up_network
 import pytest
-from prove_test import BASE, SETTINGS, Made, quiet
+from made_up_benchmark import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
 from waywiser.bench import coalescing

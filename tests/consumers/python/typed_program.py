@@ -281,15 +281,10 @@ def main() -> None:
         assert 0 <= group.rank < group.size == 2 and group.timeout == 60
         assert group.encrypted_by(1 - group.rank) == ""
         collectives(group, "sum")
-        background(group)
-        messages(group)
-        objects(group)
-        windows(group)
-        heaps(group)
-        halos(group)
+        for calls in (background, messages, objects, windows, heaps, halos, refuse):
+            calls(group)
         gpu_arrays(group, gpus)
         element_types(gpus)
-        refuse(group)
         part: ww.Group | None = group.split(color=group.rank, key=0)
         assert part is not None and part.size == 1
         part.close()

@@ -1,0 +1,121 @@
+"""Machines for the checks of containers, libraries and variables."""
+
+from __future__ import annotations
+
+from doctor_machines import (
+    cma,
+    gpu,
+    nic,
+)
+from doctor_parts import (
+    ABSENT,
+    HOST_PROFILE,
+    LIMITS,
+    NAMESPACES,
+    OK,
+    OMPI,
+    PROBLEM,
+    TWO,
+    UCX,
+    UCX_PLAIN,
+    UCX_V,
+    UNKNOWN,
+    WARNING,
+    Case,
+    cliff,
+    spoiled,
+)
+
+TORCHRUN = {"RANK": "0", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "8", "MASTER_PORT": "29500"}
+CONTAINER_CASES = [
+    Case("D17", OK, "all 2 GPUs", TWO),
+    Case("D17", WARNING, "1 of 2", TWO, environment={"CUDA_VISIBLE_DEVICES": "0"}),
+    Case(
+        "D17",
+        PROBLEM,
+        "1 of 2",
+        TWO,
+        environment={
+            "CUDA_VISIBLE_DEVICES": "0",
+            "OMPI_COMM_WORLD_RANK": "0",
+            "OMPI_COMM_WORLD_SIZE": "2",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+        },
+    ),
+    Case("D17", PROBLEM, "can open 1", TWO | {"/dev/nvidia0": "", "/dev/nvidiactl": ""}),
+    Case("D18", OK, "not in a container", NAMESPACES),
+    Case("D18", UNKNOWN, "other ranks", NAMESPACES | {"/.dockerenv": ""}),
+    Case("D19", OK, "tried", {"/proc/sys/kernel/yama/ptrace_scope": "0"}, cma()),
+    Case("D19", WARNING, "prctl", {"/proc/sys/kernel/yama/ptrace_scope": "1"}, cma("EPERM")),
+    Case("D19", PROBLEM, "seccomp", {}, cma("EPERM")),
+    Case("D20", OK, "512 GiB free", spaces={"/dev/shm": (512 << 30, 512 << 30)}),
+    Case("D20", WARNING, "8 ranks", environment=TORCHRUN, spaces={"/dev/shm": (1 << 30, 1 << 30)}),
+    Case("D21", OK, "no limit", nic() | {"/proc/self/limits": LIMITS.format("unlimited", "unlimited")}),
+    Case("D21", WARNING, "2 GiB", nic() | {"/proc/self/limits": LIMITS.format(2 << 30, 2 << 30)}),
+]
+
+LIBRARY_CASES = [
+    Case("D32", OK, "built with CUDA", gpu(), {"ompi_info --parsable --all": OMPI.format("true")}),
+    Case("D32", OK, "a UCX that is built", gpu(), {"ompi_info --parsable --all": OMPI.format("false"), **UCX}),
+    Case(
+        "D32",
+        PROBLEM,
+        "neither",
+        gpu(),
+        {"ompi_info --parsable --all": OMPI.format("false"), "ucx_info -v": UCX_PLAIN},
+    ),
+    Case("D32", ABSENT, "no MPI", gpu()),
+    Case("D32", UNKNOWN, "ompi_info", gpu() | {"/usr/lib64/libmpi.so.40": ""}),
+    Case("D33", OK, "/usr/lib64/libucp.so.0", {"/usr/lib64/libucp.so.0": ""}),
+    Case("D33", WARNING, "/opt/hpcx", {"/usr/lib64/libucp.so.0": "", "/opt/hpcx/ucx/lib/libucp.so.0": ""}),
+    Case(
+        "D33",
+        PROBLEM,
+        "two copies",
+        {"/proc/self/maps": "7f00-7f01 r-xp 0 00:01 1 /a/libucp.so.0\n7f02-7f03 r-xp 0 00:01 2 /b/libucp.so.0\n"},
+    ),
+    Case("D33", ABSENT, "no UCX"),
+    Case("D35", WARNING, "UCX_TCP_MAX_BW 2.31 GB/s", {}, UCX, results=HOST_PROFILE),
+    Case("D35", OK, "within 25 %", {}, {"ucx_info -c": "UCX_TCP_MAX_BW=3100.00MBps\n"}, results=HOST_PROFILE),
+    Case("D35", UNKNOWN, "waywiser measure", {}, UCX),
+    Case("D36", OK, "no step", results=HOST_PROFILE),
+    Case("D36", WARNING, "posix", results=spoiled(cliff)),
+    Case("D40", WARNING, "row by row", gpu() | {"/usr/lib64/libmpi.so.40": ""}),
+    Case(
+        "D40",
+        OK,
+        "packer",
+        gpu() | {"/usr/lib64/libmpi.so.40": ""},
+        environment={"LD_PRELOAD": "/opt/lib/libtempi.so"},
+    ),
+    Case("D40", ABSENT, "no MPI", gpu()),
+    Case("D45", OK, "jobs can encrypt", {"/usr/lib64/libcrypto.so.3": "", "/usr/lib64/libssl.so.3": ""}),
+    Case("D45", OK, "libcrypto.so.1.1", {"/usr/lib64/libcrypto.so.1.1": "", "/usr/lib64/libssl.so.1.1": ""}),
+    Case("D45", WARNING, "cannot encrypt", {"/usr/lib64/libcrypto.so.3": ""}),
+    Case("D46", OK, "UCX 1.22.0 (ucx_info): no known defect", gpu(), {"ucx_info -v": UCX_V}),
+    Case("D46", WARNING, "UCX 1.21.3", gpu(), {"ucx_info -v": UCX_V.replace("1.22.0", "1.21.3")}),
+    Case("D46", UNKNOWN, "ucx_info", gpu()),
+    Case("D46", ABSENT, "no NVIDIA GPU", {}, {"ucx_info -v": UCX_V.replace("1.22.0", "1.21.0")}),
+    Case("D45", PROBLEM, "cannot prove", {"/usr/lib64/libz.so.1": ""}),
+]
+
+ENVIRONMENT_CASES = [
+    Case("D34", OK, "no UCX_*"),
+    Case("D34", OK, "UCX_NET_DEVICES=all", {}, UCX, {"UCX_NET_DEVICES": "all"}),
+    Case("D34", PROBLEM, "leaves out", {}, UCX, {"UCX_TLS": "tcp"}),
+    Case("D34", PROBLEM, "has; UCX_RNDV_THRESH=inf", {}, UCX, {"UCX_TLS": "tcp", "UCX_RNDV_THRESH": "inf"}),
+    Case("D34", PROBLEM, "NCCL_IB_HCA?", {}, UCX, {"UCX_TLS": "tcp", "NCCL_IB_HCAS": "mlx5_0"}),
+    Case("D34", PROBLEM, "cuda_copy", gpu(), UCX, {"UCX_TLS": "rc,sm"}),
+    Case("D34", PROBLEM, "copied twice", {}, UCX, {"UCX_RNDV_THRESH": "inf"}),
+    Case("D34", PROBLEM, "round trip", {}, UCX, {"UCX_RNDV_THRESH": "intra:auto,inter:1"}),
+    Case("D34", PROBLEM, "not a size", {}, UCX, {"UCX_RNDV_THRESH": "lots"}),
+    Case("D34", WARNING, "UCX_TSL", {}, UCX, {"UCX_TSL": "tcp"}),
+    Case("D34", WARNING, "NCCL_IB_HCA?", environment={"NCCL_IB_HCAS": "mlx5_0"}),
+    Case("D34", WARNING, "/etc/nccl.conf", {"/etc/nccl.conf": "# old\nNCCL_P2P_DISABLE=1\n"}),
+    Case("D34", WARNING, "OMPI_MCA_pml=ob1", {"/etc/openmpi/openmpi-mca-params.conf": "pml = ob1\n"}),
+    Case("D34", UNKNOWN, "ucx_info", environment={"UCX_NET_DEVICES": "all"}),
+    Case("D42", ABSENT, "one node"),
+    Case("D43", OK, "nvlink", gpu(), results={"watch.json": {"fell_back": [], "roads": ["nvlink"]}}),
+    Case("D43", PROBLEM, "gdr", gpu(), results={"watch.json": {"fell_back": ["gdr"], "roads": ["tcp"]}}),
+    Case("D43", UNKNOWN, "--watch", gpu()),
+]
