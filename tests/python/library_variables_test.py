@@ -1,4 +1,4 @@
-"""Variables for a node are known to the libraries that take them, and so are their values."""
+"""Variables for a node: known to the libraries that take them, as are their values, and in the table of the how-to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from made_up_driver import cuda_driver, wheel_ucx
-from node_profiles import STUDIED, profile_of, values
+from node_profiles import STUDIED, machine_of, profile_of, values
 
 from waywiser.apply import ucx
 from waywiser.apply.facts import Machine
 from waywiser.apply.node_switches import (
     PURPOSES,
 )
+from waywiser.apply.node_table import node_markdown
 from waywiser.apply.propose import settings_for
 from waywiser.look.ucx import rates
 from waywiser.topology import load_topology
@@ -93,3 +94,17 @@ def test_the_defaults_that_are_assumed_elsewhere_are_those_of_the_wheel(
     for name, value in ucx.USUAL.items():
         if name in shown and name != "UCX_DISTANCE_BW":  # which UCX's own ucx.conf sets by the model of the CPU
             assert rates(shown[name]) == rates(value) and (rates(value) or shown[name] == value), name
+
+
+def test_the_table_of_the_how_to() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "howto-cluster.md").read_text()
+    machines = [profile_of(machine) for machine in (*STUDIED, "dgx-a100")]
+    mixed = [profile_of(machine, mixed=True) for machine in STUDIED]
+    for profiles in (machines, mixed):
+        for line in node_markdown(profiles).splitlines():
+            assert line in text, line
+    for machine in (*STUDIED, "dgx-a100"):
+        for name, value in values(settings_for(machine_of(machine), unchecked=True)).items():
+            if name != "UCX_CUDA_IPC_BW":  # between GPUs of one node, which these profiles leave out
+                row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+                assert f"`{value}`" in row, (machine, name)

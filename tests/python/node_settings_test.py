@@ -24,7 +24,6 @@ from waywiser.apply.node_switches import (
     name_of,
     roads_of,
 )
-from waywiser.apply.node_table import node_markdown
 from waywiser.apply.propose import settings_for
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
@@ -253,23 +252,6 @@ def test_open_mpi_with_the_openib_transport_gets_a_limit() -> None:
 def test_in_a_mixed_cluster_a_node_is_set_by_its_own_hardware(machine: str) -> None:
     alone = values(settings_for(machine_of(machine), unchecked=True))
     assert values(settings_for(machine_of(machine, mixed=True), unchecked=True)) == alone
-
-
-# ---- documents ----
-
-
-def test_the_table_of_the_how_to() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "howto-cluster.md").read_text()
-    machines = [profile_of(machine) for machine in (*STUDIED, "dgx-a100")]
-    mixed = [profile_of(machine, mixed=True) for machine in STUDIED]
-    for profiles in (machines, mixed):
-        for line in node_markdown(profiles).splitlines():
-            assert line in text, line
-    for machine in (*STUDIED, "dgx-a100"):
-        for name, value in values(settings_for(machine_of(machine), unchecked=True)).items():
-            if name != "UCX_CUDA_IPC_BW":  # between GPUs of one node, which these profiles leave out
-                row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
-                assert f"`{value}`" in row, (machine, name)
 
 
 # ---- older files ----
