@@ -1,5 +1,8 @@
 """Measures every path between two memories of a machine and chooses the fastest for each message size."""
 
+import importlib
+from typing import TYPE_CHECKING
+
 from waywiser.crypto_library import select_libcrypto
 from waywiser.ucx_library import select_libucp
 
@@ -20,45 +23,48 @@ from waywiser.errors import (  # noqa: E402
     TransferError,
     UnavailableError,
 )
-from waywiser.group import (  # noqa: E402
-    ANY_SOURCE,
-    ANY_TAG,
-    PROC_NULL,
-    Array,
-    ElementName,
-    ElementType,
-    Exchange,
-    Future,
-    GpuArray,
-    Gpus,
-    GpuStream,
-    Group,
-    Indexed,
-    MessageStatus,
-    OnFailure,
-    Prepared,
-    ReduceOp,
-    Stream,
-    Window,
-    cuda_gpus,
-    find_gpus,
-    from_mpi4py,
-    from_torch,
-    join,
-    virtual_gpus,
-)
-from waywiser.halo import (  # noqa: E402
-    ComponentsFirst,
-    GridPartition,
-    HaloExchange,
-    HaloField,
-    HaloSide,
-    HaloVariant,
-    MeshPartition,
-)
-from waywiser.heap import Heap, HeapTeam  # noqa: E402
 from waywiser.installed_library import include_path, nvrtc_options  # noqa: E402
-from waywiser.offload import CudaKernel, RemoteArray, RemoteEvent, RemoteGpu, RemoteStream, remote  # noqa: E402
+
+# What programs use is loaded when its first name is: the command line does without it.
+if TYPE_CHECKING:
+    from waywiser.group import (
+        ANY_SOURCE,
+        ANY_TAG,
+        PROC_NULL,
+        Array,
+        ElementName,
+        ElementType,
+        Exchange,
+        Future,
+        GpuArray,
+        Gpus,
+        GpuStream,
+        Group,
+        Indexed,
+        MessageStatus,
+        OnFailure,
+        Prepared,
+        ReduceOp,
+        Stream,
+        Window,
+        cuda_gpus,
+        find_gpus,
+        from_mpi4py,
+        from_torch,
+        join,
+        virtual_gpus,
+    )
+    from waywiser.halo import (
+        ComponentsFirst,
+        GridPartition,
+        HaloExchange,
+        HaloField,
+        HaloSide,
+        HaloVariant,
+        MeshPartition,
+    )
+    from waywiser.heap import Heap, HeapTeam
+    from waywiser.offload import CudaKernel, RemoteArray, RemoteEvent, RemoteGpu, RemoteStream, remote
 
 __all__ = [
     "ANY_SOURCE",
@@ -114,3 +120,21 @@ __all__ = [
     "remote",
     "virtual_gpus",
 ]
+
+_ROOMS = ("group", "halo", "heap", "offload")
+
+if not TYPE_CHECKING:  # else every name would be right for type checkers
+
+    def __getattr__(name: str) -> object:
+        if name in _ROOMS:
+            return importlib.import_module(f"waywiser.{name}")
+        if name in __all__:
+            for room in _ROOMS:
+                found = vars(importlib.import_module(f"waywiser.{room}"))
+                if name in found:
+                    globals()[name] = found[name]
+                    return found[name]
+        raise AttributeError(f"module 'waywiser' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_ROOMS})

@@ -22,8 +22,8 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 
 # Files of slow tests that take a minute or more. Workers take a whole file at a time: one that begins last ends alone.
 LONG_FILES = (
-    "node_settings_test", "library_variables_test", "one_story_test", "every_machine_test", "consumers_test", "nvshmem_test", "tune_network_test",
-    "slurm_ranks_test", "apps_test", "remote_copy_test",
+    "library_variables_test", "node_settings_test", "one_story_test", "every_machine_test", "consumers_test",
+    "nvshmem_test", "tune_network_test", "slurm_ranks_test", "apps_test", "remote_copy_test",
 )  # fmt: skip
 
 

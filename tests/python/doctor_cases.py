@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from doctor_gpu_cases import GPU_CASES, PCIE_CASES
 from doctor_looked_cases import LOOKED
-from doctor_machines import (
-    BRIDGE0,
-    GPU0,
-    GPU1,
-    STATUS,
-    bridge_of,
-    cma,
-    cuda,
-    gpu,
-    link_files,
-    nic,
-    numa,
-    nvlinks,
-    smi,
-)
+from doctor_machines import BRIDGE0, GPU0, GPU1, STATUS, bridge_of, cma, cuda, gpu, link_files, nic, numa, nvlinks, smi
 from doctor_network_cases import NIC_CASES, RDMA_CASES
 from doctor_parts import (
     ABSENT,

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from doctor_machines import (
-    GPU0,
-    gpu,
-    nic,
-    smi,
-)
+from doctor_machines import GPU0, gpu, nic, smi
 from doctor_parts import OK, PORT, PROBLEM, UCX, UCX_C, UNKNOWN, WARNING, Case, cliff, spoiled
 
 # One machine each that was once called ok without a look, or never ok.

@@ -7,20 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import made_up
-from doctor_machines import (
-    BRIDGE0,
-    BRIDGE1,
-    GPU0,
-    GPU1,
-    NIC1,
-    OPEN,
-    Files,
-    config,
-    gpu,
-    link,
-    nic,
-    pci,
-)
+from doctor_machines import BRIDGE0, BRIDGE1, GPU0, GPU1, NIC1, OPEN, Files, config, gpu, link, nic, pci
 
 Json = dict[str, Any]
 OK, WARNING, PROBLEM, UNKNOWN, ABSENT = "ok", "warning", "problem", "unknown", "not applicable"

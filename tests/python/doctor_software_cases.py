@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from doctor_machines import (
-    cma,
-    gpu,
-    nic,
-)
+from doctor_machines import cma, gpu, nic
 from doctor_parts import (
     ABSENT,
     HOST_PROFILE,

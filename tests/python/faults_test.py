@@ -138,7 +138,7 @@ def test_join_without_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         try: ww.join(timeout=3)
         except (ww.Error, MemoryError) as error: print(rank, error)
         """
-    program = "import os, numpy, waywiser as ww\nfrom waywiser import _core\nrank = os.environ['WAYWISER_RANK']\n"
+    program = "import os, numpy, waywiser as ww\nfrom waywiser import _core, join\nrank = os.environ['WAYWISER_RANK']\n"
     monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(tmp_path / "runtime"))
     ended, lines, errors = run(2, code, "--plain", program=program)
     assert ended == 0 and len(lines) == 2, errors

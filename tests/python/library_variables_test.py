@@ -14,16 +14,13 @@ from node_profiles import STUDIED, machine_of, profile_of, values
 
 from waywiser.apply import ucx
 from waywiser.apply.facts import Machine
-from waywiser.apply.node_switches import (
-    PURPOSES,
-)
+from waywiser.apply.node_switches import PURPOSES
 from waywiser.apply.node_table import node_markdown
 from waywiser.apply.propose import settings_for
 from waywiser.look.ucx import rates
 from waywiser.topology import load_topology
 
 pytestmark = pytest.mark.slow
-
 LISTS = Path(__file__).parents[1] / "library_names"
 
 

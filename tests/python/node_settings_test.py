@@ -14,16 +14,7 @@ from verb_runs import Run
 
 from waywiser import _core, stages
 from waywiser.apply.installed import Installed
-from waywiser.apply.node_switches import (
-    NAMES,
-    OPERATIONS,
-    PURPOSES,
-    Case,
-    between_nodes,
-    limit_for,
-    name_of,
-    roads_of,
-)
+from waywiser.apply.node_switches import NAMES, OPERATIONS, PURPOSES, Case, between_nodes, limit_for, name_of, roads_of
 from waywiser.apply.propose import settings_for
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan

@@ -9,11 +9,7 @@ import pytest
 from node_profiles import MIXED, profile_of, text_of
 from verb_runs import Run
 
-from waywiser.apply.node_switches import (
-    Case,
-    between_nodes,
-    name_of,
-)
+from waywiser.apply.node_switches import Case, between_nodes, name_of
 from waywiser.apply.node_table import rows_of
 from waywiser.errors import InputError
 from waywiser.simulator.cluster import parse_cluster
