@@ -15,6 +15,8 @@ _LARGEST_NUMBER = 1e30
 
 def clean(text: str, longest: int = _LONGEST_TEXT) -> str:
     """`text`, shortened and without control characters and broken code points, so that it is safe on a terminal."""
+    if len(text) <= longest and text.isprintable():
+        return text
     kept = "".join(c if c.isprintable() else " " for c in text[:longest])
     return kept.encode("utf-8", "replace").decode("utf-8")
 

@@ -13,8 +13,10 @@ from waywiser.checked import clean
 from waywiser.errors import InputError
 
 _TYPED = re.compile(r"([0-9a-f]{16}|other):((?:host|gpu)\d{1,4})")
+PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _MOST = 256
+_LONGEST = 65536  # a mix of a halo exchange names the variant of each kind of sides
 
 
 def device_of(place: str) -> str:
@@ -48,18 +50,15 @@ def names_of(value: Any) -> dict[str, str]:
     return names
 
 
-def with_names(value: Any, names: Mapping[str, str] | None = None) -> Any:
-    """The JSON `value`, with names of other nodes in place of fingerprints."""
-    if names is None:
-        names = names_of(value)
-        return with_names(value, names) if names else value
+def for_people(value: Any, names: Mapping[str, str]) -> Any:
+    """The JSON `value`, with names of other nodes in place of fingerprints, and all text safe on a terminal."""
     if isinstance(value, str):
-        found = _TYPED.fullmatch(value)
-        return f"{names[found[1]]}:{found[2]}" if found and found[1] in names else value
+        found = _TYPED.fullmatch(value) if names else None
+        return f"{names[found[1]]}:{found[2]}" if found and found[1] in names else clean(value, _LONGEST)
     if isinstance(value, list):
-        return [with_names(one, names) for one in value]
+        return [for_people(one, names) for one in value]
     if isinstance(value, dict):
-        return {key: with_names(one, names) for key, one in value.items()}
+        return {clean(key, _LONGEST): for_people(one, names) for key, one in value.items()}
     return value
 
 

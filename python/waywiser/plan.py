@@ -10,9 +10,8 @@ from typing import Any
 import waywiser._core as _core
 from waywiser.checked import Node
 from waywiser.errors import InputError
-from waywiser.other_nodes import with_names
+from waywiser.other_nodes import PLACE, for_people, names_of
 from waywiser.profile import OPERATIONS, Pair, Path
-from waywiser.profile_reader import read_pair
 
 SCHEMA = "waywiser.plan"
 OLDEST, VERSION = 1, 3  # older ones are refused by name
@@ -98,6 +97,13 @@ class Plan:
         return [row for row in self.rows if not (row.pairs or row.shape or row.partner)]
 
 
+def _read_pair(node: Node) -> Pair:
+    places = [element.value for element in node.elements()]
+    if len(places) != 2 or not all(isinstance(place, str) and PLACE.fullmatch(place) for place in places):
+        raise node.refuse('must be two places: ["host0", "gpu0"]')
+    return places[0], places[1]
+
+
 def _read_ways(node: Node) -> tuple[RankedWay, ...]:
     ways = []
     for one in node.items("ways"):
@@ -115,7 +121,7 @@ def _read_ways(node: Node) -> tuple[RankedWay, ...]:
 def _read_row(node: Node) -> PlanRow:
     first, of_messages = node.integer("from_bytes"), node.has("pairs")
     points = node.items("expected")
-    pairs = tuple(read_pair(pair) for pair in node.items("pairs")) if of_messages else ()
+    pairs = tuple(_read_pair(pair) for pair in node.items("pairs")) if of_messages else ()
     if of_messages and not pairs:
         raise node.refuse("pairs must not be empty")
     return PlanRow(
@@ -139,7 +145,7 @@ def _read_row(node: Node) -> PlanRow:
 def read_plan(value: Any, what: str) -> Plan:
     """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it; of a plan of
     an older version it names the command that makes a new one."""
-    node = Node(with_names(value), what)
+    node = Node(for_people(value, names_of(value)), what)
     if node.integer("version") < VERSION:
         raise node.refuse("a plan of an older version; `waywiser plan` makes one from its profile")
     return Plan(

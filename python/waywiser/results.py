@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import waywiser.plan
-import waywiser.profile
 import waywiser.verification
 from waywiser.errors import InputError
 from waywiser.file_lock import held_file
@@ -82,9 +81,7 @@ def read_document(file: Path) -> bytes:
 
 def load_profile(file: Path) -> Profile:
     """The profile in `file` (JSON, or gzipped JSON). Raises InputError."""
-    schema = waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST
-    value = parse_json(read_document(file), str(file), *schema)
-    return read_profile(value, str(file))
+    return read_profile(read_document(file), str(file))
 
 
 class Results:
@@ -139,8 +136,8 @@ class Results:
     @cached_property
     def profile(self) -> Profile | None:
         """The measurements."""
-        found = self._value("profile", waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST)
-        return None if found is None else read_profile(*found)
+        file = self.file("profile")
+        return None if file is None else load_profile(file)
 
     @cached_property
     def plan(self) -> Plan | None:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from waywiser.checked import Node
-from waywiser.other_nodes import with_names
+from waywiser.other_nodes import PLACE, for_people, names_of
 from waywiser.profile import OPERATIONS
-from waywiser.profile_reader import read_path, read_place
 
 SCHEMA = "waywiser.verification"
 VERSION = 1
@@ -53,24 +52,23 @@ class Verification:
         return self.within_5_percent / self.cases if self.cases else None
 
 
-def _label(node: Node, key: str) -> str:
-    """The label of a path that is given as text or as a path object."""
-    value = node.child(key).value
-    if isinstance(value, dict):
-        return read_path(node.child(key)).label
-    return node.text(key)
+def _place(node: Node, key: str) -> str:
+    place = node.text(key)
+    if not PLACE.fullmatch(place):
+        raise node.child(key).refuse("must be a place: host0 or gpu0")
+    return place
 
 
 def _read_case(node: Node) -> Case:
     return Case(
-        read_place(node, "source"),
-        read_place(node, "destination"),
+        _place(node, "source"),
+        _place(node, "destination"),
         node.integer("processes", 1, 1, 2),
         node.word("operation", OPERATIONS),
         node.integer("bytes", least=0, most=1 << 60),
-        _label(node, "chosen"),
+        node.text("chosen"),
         node.number("chosen_seconds", 0.0),
-        _label(node, "best"),
+        node.text("best"),
         node.number("best_seconds", 0.0),
         node.number("ratio", above_zero=True),
         node.flag("equal"),
@@ -80,7 +78,7 @@ def _read_case(node: Node) -> Case:
 
 def read_verification(value: Any, what: str) -> Verification:
     """A verification from its JSON; InputError names the first wrong field."""
-    node = Node(with_names(value), what)
+    node = Node(for_people(value, names_of(value)), what)
     cases = node.integer("cases", most=1 << 40)
     within = node.integer("within_5_percent", most=cases)
     worst = node.number("worst_ratio", above_zero=True) if cases and node.has("worst_ratio") else None

@@ -18,7 +18,6 @@ from waywiser.apply.propose import settings_for
 from waywiser.apply.render import render
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.look.finding import Unknown
-from waywiser.profile_reader import read_profile
 from waywiser.topology.load import read_machine
 
 UCX = {
@@ -57,7 +56,7 @@ def machine(gpus: int = 2, name: str = "dgx-1v", **factors: float) -> Machine:
         for point in one["points"]:
             for key in ("seconds", "low", "high", "p50", "p99"):
                 point[key] *= factor
-    return Machine(read_machine(name), read_profile(value, "made up"))
+    return Machine(read_machine(name), made_up.read(value))
 
 
 def values(settings: Settings) -> dict[str, str]:
@@ -93,7 +92,7 @@ def two_machines(**shapes: tuple[dict[str, str], float]) -> Machine:
             points.append({**point, **changed})
         path = {"mechanism": name.rstrip("_2"), "source": "gpu0", "destination": "other:gpu0", "processes": 2}
         value["series"].append({**pattern, "path": {**path, "parameters": parameters}, "points": points})
-    return Machine(read_machine("hse-c"), read_profile(value, "made up"))
+    return Machine(read_machine("hse-c"), made_up.read(value))
 
 
 def test_the_road_to_another_machine() -> None:
@@ -130,7 +129,7 @@ def test_a_setting_says_what_was_measured() -> None:
 
 def test_simulated_figures_are_labelled() -> None:
     value = {**made_up.profile(2), "simulated": True}
-    simulated = Machine(read_machine("dgx-1v"), read_profile(value, "x"))
+    simulated = Machine(read_machine("dgx-1v"), made_up.read(value))
     settings = settings_for(simulated, ("ucx",), libraries(ucx=UCX), accepts)
     assert settings.label == "Simulated: not a measurement"
     assert not any(one.measured for one in settings.settings)
@@ -150,7 +149,7 @@ def through_the_bar() -> Machine:
     for one in value["series"]:
         if one["path"]["mechanism"] == "copy_engine":
             one["path"] = {**one["path"], "mechanism": "bar_copy"}
-    return Machine(read_machine("dgx-1v"), read_profile(value, "x"))
+    return Machine(read_machine("dgx-1v"), made_up.read(value))
 
 
 def test_words_of_gdrcopy_are_those_of_the_version() -> None:
@@ -229,7 +228,7 @@ def test_damaged_peer_copies_switch_them_off() -> None:
     value["rejected"] = [
         {"path": {**path, "destination": "gpu1"}, "operation": "latency", "bytes": 8, "reason": "data not intact"}
     ]
-    broken = Machine(read_machine("dgx-1v"), read_profile(value, "x"))
+    broken = Machine(read_machine("dgx-1v"), made_up.read(value))
     assert values(settings_for(broken, ("nccl",), unchecked=True))["NCCL_P2P_DISABLE"] == "1"
     assert "NCCL_P2P_DISABLE" not in values(settings_for(machine(), ("nccl",), unchecked=True))
 

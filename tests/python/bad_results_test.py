@@ -79,6 +79,12 @@ def _twice(file: Path) -> None:
     file.write_text(json.dumps({**value, "series": [*value["series"], value["series"][0]]}))
 
 
+def _outside(file: Path) -> None:
+    value = json.loads(file.read_text())
+    value["series"][0]["points"][0]["low"] = 1.0
+    file.write_text(json.dumps(value))
+
+
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut": (lambda file: file.write_text(file.read_text()[:2000]), "not valid JSON"),
     "empty": (lambda file: file.write_text(""), "not valid JSON"),
@@ -91,7 +97,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "version": (_edit(version=99), '"version" is 99'),
     "directory": (_directory, "directory"),
     "fields": (_edit(series=[{}]), "series[0]"),
-    "negative": (_edit(classes=[{"name": "a", "members": [["gpu0", "gpu-1"]], "processes": 1}]), "two places"),
+    "negative": (
+        _edit(classes=[{"name": "a", "members": [["gpu0", "gpu-1"]], "processes": 1}]),
+        "profile.json: 'gpu-1' is not a place",
+    ),
+    "outside its interval": (_outside, "series[0]: 'seconds' must lie between 'low' and 'high'"),
     "missing": (lambda file: file.unlink(), "no profile.json"),
     "gzip bomb": (_bomb, "larger than 256 MiB"),
     "cut gzip": (_cut_gzip, "ends in the middle"),

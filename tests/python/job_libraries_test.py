@@ -22,7 +22,6 @@ from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import keep, kept
 from waywiser.errors import InputError
 from waywiser.look.finding import Unknown
-from waywiser.profile_reader import read_profile
 from waywiser.prove import benchmarks
 from waywiser.topology.load import read_machine
 
@@ -141,7 +140,7 @@ def test_a_verdict_is_about_one_library(
 
 def test_loopback_says_nothing_about_a_network() -> None:
     known = {"UCX_TCP_MAX_BW": "2200.00MBps", "UCX_POSIX_BW": "15360.00MBps"}
-    here = Machine(read_machine("dgx-1v"), read_profile(made_up.profile(2), "made up"))
+    here = Machine(read_machine("dgx-1v"), made_up.read(made_up.profile(2)))
     found = settings_for(here, ("ucx",), {"ucx": Installed("1.0", known)}, lambda *_: "")
     assert "UCX_TCP_MAX_BW" not in found.environment()
     why = next(one.why for one in found.left_out if one.name == "UCX_TCP_MAX_BW")

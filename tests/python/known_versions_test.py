@@ -14,7 +14,6 @@ from waywiser.apply.facts import Machine
 from waywiser.apply.known_versions import told_libraries, ucx_variables
 from waywiser.apply.propose import settings_for
 from waywiser.errors import InputError
-from waywiser.profile_reader import read_profile
 from waywiser.topology.load import read_machine
 
 
@@ -31,7 +30,7 @@ def test_what_versions_know() -> None:
 
 
 def test_what_a_version_lacks_is_left_out_and_said() -> None:
-    machine = Machine(read_machine("dgx-1v"), read_profile(made_up.profile(2), "x"))
+    machine = Machine(read_machine("dgx-1v"), made_up.read(made_up.profile(2)))
     found = {}
     for version in ("1.13", "1.14.1", "1.22.0"):
         settings = settings_for(machine, ("ucx",), told_libraries(version, ""), unchecked=True)

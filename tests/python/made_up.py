@@ -7,6 +7,9 @@ from pathlib import Path
 
 from made_up_times import OPERATIONS, SIZES, Json, groups, path_of, point_of, wobble
 
+from waywiser.profile import Profile
+from waywiser.profile_reader import read_profile
+
 LABEL = "made-up machine"
 
 
@@ -63,7 +66,7 @@ def _unavailable(gpus: int) -> list[Json]:
         reasons.append(("bar_copy", "host0", f"gpu{index}", 1, "bar_copy: libgdrapi.so.2: cannot open"))
         reasons.append(("bar_copy", f"gpu{index}", "host0", 1, "bar_copy: libgdrapi.so.2: cannot open"))
     keys = ("mechanism", "source", "destination", "processes", "reason")
-    return [dict(zip(keys, values, strict=True)) for values in reasons]
+    return [{**dict(zip(keys, values, strict=True)), "parameters": {}} for values in reasons]
 
 
 def plan(of: Json) -> Json:
@@ -202,3 +205,8 @@ def write(folder: Path, gpus: int = 4) -> Path:
     for name, value in documents.items():
         (folder / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
     return folder
+
+
+def read(value: Json) -> Profile:
+    """A profile as the package reads it from a file."""
+    return read_profile(json.dumps(value).encode(), "made up")

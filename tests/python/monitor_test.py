@@ -27,7 +27,6 @@ from waywiser.monitor.counters import (
 from waywiser.monitor.exporter import ERRORS, serve, text_of
 from waywiser.monitor.load import LoadWatch, expected_rates
 from waywiser.monitor.watcher import Watcher
-from waywiser.profile_reader import read_profile
 
 NVLINKS = "GPU 0: H200 (UUID: x)\n\t Link 0: Data Tx: {0} KiB\n\t Link 0: Data Rx: 5 KiB\n\t Link 1: Data Tx: {0} KiB\n"
 SNMP = "Tcp: RtoAlgorithm RetransSegs\nTcp: 1 77\n"
@@ -111,10 +110,10 @@ def test_a_slow_road_is_named_only_under_load() -> None:
 
 
 def test_what_the_profile_lets_expect() -> None:
-    profile = read_profile(made_up.profile(2), "made up")
+    profile = made_up.read(made_up.profile(2))
     expected = expected_rates(profile, {"mlx5_0:1": 400.0})
     assert 300e9 < expected["nvlink"] < 500e9 and 40e9 < expected["pcie"] < 70e9 and expected["rdma"] == 50e9
-    simulated = read_profile({**made_up.profile(2), "simulated": True}, "x")
+    simulated = made_up.read({**made_up.profile(2), "simulated": True})
     assert expected_rates(simulated, {}) == {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 from waywiser import stages
@@ -38,12 +37,12 @@ def gpu_profile_of(cluster: Cluster) -> Profile:
     options = {**request.options(), "places": ["gpu0"], "processes": [1]}
     options |= {"operations": list(OPERATIONS), "min_bytes": SIZES[0], "max_bytes": SIZES[-1]}
     text = stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
-    return read_profile(json.loads(text), cluster.machine)
+    return read_profile(text.encode(), cluster.machine)
 
 
 @cache
 def profile_of(machine: str, mixed: bool = False) -> Profile:
-    return read_profile(json.loads(text_of(machine, mixed)), machine)
+    return read_profile(text_of(machine, mixed).encode(), machine)
 
 
 def machine_of(machine: str, purpose: str = "mixed", mixed: bool = False) -> Machine:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import made_up
 import pytest
 from node_profiles import STUDIED, accepts, machine_of, profile_of, text_of, values
 from verb_runs import Run
@@ -18,7 +19,6 @@ from waywiser.apply.node_switches import NAMES, OPERATIONS, PURPOSES, Case, betw
 from waywiser.apply.propose import settings_for
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
-from waywiser.profile_reader import read_profile
 from waywiser.report.node_charts import node_charts
 from waywiser.simulator.sweep import OPERATIONS as SIMULATED
 
@@ -169,7 +169,7 @@ def test_the_page_marks_the_best() -> None:
     page = str(node_charts(profile_of("hse-a")))
     assert page.count("best: both") == 2 and page.count("best: GDRCopy") == 2 and "best: neither" not in page
     assert page.count('class="ring') == 2 * 24
-    assert node_charts(read_profile({**json.loads(text_of("hse-a")), "series": []}, "x")) is None
+    assert node_charts(made_up.read({**json.loads(text_of("hse-a")), "series": []})) is None
 
 
 def test_no_two_sizes_below_an_axis_overlap() -> None:
@@ -178,7 +178,7 @@ def test_no_two_sizes_below_an_axis_overlap() -> None:
     kept = {8, 256, 4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 1 << 20, 64 << 20}
     for one in value["series"]:
         one["points"] = [point for point in one["points"] if point["bytes"] in kept]
-    for page in (str(node_charts(read_profile(value, "x"))), str(node_charts(profile_of("hse-a")))):
+    for page in (str(node_charts(made_up.read(value))), str(node_charts(profile_of("hse-a")))):
         for picture in page.split("<svg")[1:]:
             found = re.findall(r'<text x="([0-9.]+)" y="318" class="tick middle">', picture)
             assert len(found) > 3 and float(found[-1]) <= 560 - 24
@@ -254,7 +254,7 @@ def test_files_of_version_1_are_read(tmp_path: Path) -> None:
     older = json.loads(json.dumps(value).replace(f'"{fingerprint}:', '"other:'))
     older |= {"version": 1, "state": {"other": {"fingerprint": fingerprint, "machine": "hse-a"}}}
     del older["other_nodes"]
-    profile = read_profile(older, "older")
+    profile = made_up.read(older)
     assert {one.destination for one in roads_of(profile)} == {"hse-a:gpu0", "hse-a:host0"}
     plan = json.loads(stages.choose(json.dumps(older)))
     assert plan["version"] == 3 and plan["other_nodes"] == [{"fingerprint": fingerprint, "machine": "hse-a"}]

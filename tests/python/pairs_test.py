@@ -12,7 +12,6 @@ import pytest
 from waywiser import _core, cli
 from waywiser.pair_rates import pair_rates
 from waywiser.plan import read_plan
-from waywiser.profile_reader import read_profile
 from waywiser.report.matrices import matrices
 from waywiser.report.sections import heat_map
 from waywiser.report.summary import to_do
@@ -73,13 +72,13 @@ def test_measurements_of_another_machine_do_not_count(results: Path, capsys: pyt
 
 
 def test_what_is_not_a_measurement_does_not_count() -> None:
-    assert pair_rates(read_profile(surveyed(), "x"))[SLOW] < 1e11
+    assert pair_rates(made_up.read(surveyed()))[SLOW] < 1e11
     for label in ({"simulated": True}, {"backend": "virtual_gpu"}):
-        assert pair_rates(read_profile(surveyed() | label, "x")) == {}
+        assert pair_rates(made_up.read(surveyed() | label)) == {}
 
 
 def test_ranks_are_bound_to_gpus_that_avoid_it() -> None:
-    rates = pair_rates(read_profile(surveyed(), "x"))
+    rates = pair_rates(made_up.read(surveyed()))
     setups = [setup_for(topology(), None, rank, 2, {}, set(range(8)), measured=rates) for rank in range(2)]
     assert [one.gpu for one in setups] == ["gpu0", "gpu2"]
     assert all(one.variables["CUDA_VISIBLE_DEVICES"] == "0,2" for one in setups)  # all see the same: CUDA IPC works
@@ -88,13 +87,13 @@ def test_ranks_are_bound_to_gpus_that_avoid_it() -> None:
     for given, ranks in (({}, 4), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 2), ({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, 2)):
         setup = setup_for(topology(), None, 1, ranks, given, set(range(8)), measured=rates)
         assert setup.gpu == "gpu1" and "CUDA_VISIBLE_DEVICES" not in setup.variables
-    usual = setup_for(topology(), None, 1, 2, {}, set(range(8)), measured=pair_rates(read_profile(surveyed(1.0), "x")))
+    usual = setup_for(topology(), None, 1, 2, {}, set(range(8)), measured=pair_rates(made_up.read(surveyed(1.0))))
     assert usual.gpu == "gpu1" and "CUDA_VISIBLE_DEVICES" not in usual.variables
 
 
 def test_the_page_shows_each_pair_by_its_own_figure() -> None:
     value = surveyed()
-    found = {one.title: one for one in matrices(read_profile(value, "x"), read_plan(made_up.plan(value), "x"), 1)}
+    found = {one.title: one for one in matrices(made_up.read(value), read_plan(made_up.plan(value), "x"), 1)}
     one_way = found["Bandwidth one way"]
     gpus = {pair: cell for pair, cell in one_way.cells.items() if set(pair) <= set(GPUS)}
     assert len(gpus) == 12 and all(cell.measured for cell in gpus.values())
@@ -113,7 +112,7 @@ def test_the_page_shows_each_pair_by_its_own_figure() -> None:
 
 def test_pairs_that_were_not_reached_stand_for_the_others() -> None:
     few = [pair for pair in PAIRS if pair != ("gpu2", "gpu3")]
-    one_way = matrices(read_profile(surveyed(pairs=few), "x"), None, 1)[0]
+    one_way = matrices(made_up.read(surveyed(pairs=few)), None, 1)[0]
     cell = one_way.cells["gpu2", "gpu3"]
     assert not cell.measured and cell.of in few and cell.of != SLOW
     assert one_way.copies == 1 + 6  # and host to GPU, GPU to host: one of four was measured

@@ -14,7 +14,6 @@ from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
 from waywiser.errors import InputError
 from waywiser.profile import Profile
-from waywiser.profile_reader import read_profile
 from waywiser.prove.gains import (
     ASSUMED,
     PROVED,
@@ -238,7 +237,7 @@ def between_nodes(label: bool) -> Profile:
     value = made_up.profile(2)
     example = value["series"][0]
     filled = [{**example, **one, "points": [{**example["points"][0], **p} for p in one["points"]]} for one in series]
-    return read_profile(value | {"series": filled, "simulated": label}, "made up")
+    return made_up.read(value | {"series": filled, "simulated": label})
 
 
 @pytest.mark.parametrize(("label", "basis"), [(True, "prediction: simulated"), (False, "expected, not proved")])

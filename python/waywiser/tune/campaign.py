@@ -166,7 +166,7 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
         watch = stages.Watch(show, keep)
         text = stages.measure(topology, request.options(), previous, watch, simulation, request.other_machine)
     value = json.loads(text)
-    profile = read_profile(value, "the core's profile")
+    profile = read_profile(text.encode("utf-8"), "the core's profile")
     if doubtful := _disturbed(value):
         say(f"{doubtful} points were disturbed during their measurement; the same command measures them again")
     if previous and old:
