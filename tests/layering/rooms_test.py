@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
     "bench": {"group", "look", "topology", "simulator", "offload", "run"},
-    "tune": {"topology", "simulator", "bench"},
+    "tune": {"topology", "simulator", "apply", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload"},  # the package itself: what programs use
@@ -60,7 +60,7 @@ LAZY_IN = {
     "offload.connect": "`import waywiser` does not read plans",
     "offload.roads": "a client without a plan starts no stages",
     "run.launcher": "ranks without settings start at once",
-    "run.running": "ranks without --watch and --dry-run start at once",
+    "run.one_rank": "ranks without settings and --watch start at once",
 }
 # Two files that know each other, each with the reason. No others, and no circle of more.
 PAIRS = {
@@ -203,6 +203,20 @@ def test_files_have_no_circle() -> None:
 
 def test_an_import_inside_a_function_has_a_reason() -> None:
     assert wrong_lazy(IMPORTS) == []
+
+
+def verbs_in(imports: Iterable[Import], verbs: Iterable[str]) -> list[str]:
+    """The verbs that a file of the command line imports."""
+    known = {f"cli.{verb}" for verb in verbs}
+    return [f"{one.source}:{one.line}: imports the verb {one.target}" for one in imports if one.target in known]
+
+
+def test_nothing_imports_a_verb() -> None:
+    from waywiser.cli import VERBS
+
+    found = imports_in("from waywiser.cli.tune import tune\nfrom waywiser.cli.options import Quick\n", "cli.verify")
+    assert verbs_in(found, VERBS) == ["cli.verify:1: imports the verb cli.tune"]
+    assert verbs_in(IMPORTS, VERBS) == []
 
 
 def test_every_room_says_what_it_is() -> None:

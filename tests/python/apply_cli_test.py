@@ -16,8 +16,8 @@ from waywiser.apply.facts import Machine
 from waywiser.apply.propose import settings_for
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import all_kept, keep, kept
-from waywiser.cli.options import simulated
 from waywiser.topology import load_topology
+from waywiser.tune.machine_results import simulated
 
 pytestmark = pytest.mark.slow
 MACHINES = Path(waywiser.__file__).with_name("machines")

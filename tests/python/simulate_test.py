@@ -14,12 +14,12 @@ from verb_runs import simulated
 
 from waywiser import stages
 from waywiser.cli import run
-from waywiser.cli.options import simulated as simulated_results
-from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
+from waywiser.lists import sizes_in
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.collectives import Collective
 from waywiser.topology import load_topology
+from waywiser.tune.machine_results import simulated as simulated_results
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import ClusterFile, For, Mpirun, Recorded, ResultsFolder, results_of
+from waywiser.cli.options import ClusterFile, For, Mpirun, Recorded, ResultsFolder
 from waywiser.errors import InputError
-from waywiser.results import DEFAULT, Results
+from waywiser.results import DEFAULT
 
 if TYPE_CHECKING:
     from waywiser.apply.facts import Machine
@@ -50,8 +50,11 @@ def apply(
     For paths to other nodes, also compare GPUDirect RDMA and GDRCopy: one setting for all sizes, and the best by size.
     """
     from waywiser.apply.job_libraries import find_job_libraries
+    from waywiser.apply.kept_settings import keep_prediction, keep_settings, known_before, with_others
     from waywiser.apply.known_versions import told_libraries
     from waywiser.apply.propose import settings_for
+    from waywiser.apply.targets import wanted_in
+    from waywiser.cli.machines import machine_named, machines_named
     from waywiser.prove.prove import with_verdicts_of
 
     targets, purpose = wanted_in(for_)
@@ -60,10 +63,10 @@ def apply(
     if several:
         if (cluster and machine) or from_ or collectives or mpirun:
             raise InputError("--cluster has several machines: leave out options for one machine")
-        nodes = _machines(output, machine, cluster, purpose)
+        nodes = machines_named(output, machine, cluster, purpose)
         found = [(one, settings_for(one, targets, told, unchecked=True)) for one in nodes]
         for one, settings in found if write else []:
-            _write_prediction(output, settings, one, targets)
+            keep_prediction(output, settings, one, targets)
         return _show(found, as_json, markdown)
     if markdown and machine is None:
         raise InputError("--markdown is for other machines: write --machine or --cluster")
@@ -73,17 +76,17 @@ def apply(
     if told and not elsewhere:
         raise InputError("--ucx-version and --nccl-version are for other machines; here the libraries are asked")
     jobs = None if elsewhere else find_job_libraries(mpirun)
-    here = replace(_machine(output, machine, from_), purpose=purpose)
+    here = replace(machine_named(output, machine, from_), purpose=purpose)
     settings = settings_for(here, targets, told or None, unchecked=elsewhere, jobs=jobs)
-    before = None if elsewhere else _known_before(output, settings.fingerprint)
+    before = None if elsewhere else known_before(output, settings.fingerprint)
     if not elsewhere:
         settings = with_verdicts_of(before, settings)
     if collectives and jobs:  # the file has new rules now, so earlier verdicts about it are invalid
         settings = _with_collectives(settings, output, ranks, jobs)
     if elsewhere and write:
-        _write_prediction(output, settings, here, targets)
+        keep_prediction(output, settings, here, targets)
     if not elsewhere and write is not False:
-        _write(output, _with_others(settings, before, targets), here)
+        keep_settings(output, with_others(settings, before, targets), here)
     _show([(here, settings)], as_json, markdown)
 
 
@@ -112,85 +115,6 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bo
         print_settings(settings)
 
 
-def _known_before(output: Path, fingerprint: str) -> Settings | None:
-    """The settings that are replaced; None if there are no readable ones."""
-    from waywiser.apply.store import kept
-    from waywiser.progress import say
-
-    try:
-        return kept(output, fingerprint)
-    except InputError as error:
-        say(f"replaced: {error}")
-        return None
-
-
-def wanted_in(text: str) -> tuple[tuple[str, ...], str]:
-    """ "ucx,nccl,latency" -> the two libraries (all if none is named) and the purpose. Raises InputError."""
-    from waywiser.apply.node_switches import PURPOSES
-    from waywiser.apply.setting import TARGETS
-
-    words = tuple(word.strip() for word in text.split(",") if word.strip())
-    for word in words:
-        if word not in (*TARGETS, *PURPOSES):
-            raise InputError(f"--for {word!r}: write some of {', '.join(TARGETS)} and one of {', '.join(PURPOSES)}")
-    purposes = [word for word in words if word in PURPOSES]
-    if len(purposes) > 1:
-        raise InputError(f"--for {text}: write one of {', '.join(PURPOSES)}")
-    return tuple(word for word in words if word in TARGETS) or TARGETS, purposes[0] if purposes else "mixed"
-
-
-def targets_in(text: str) -> tuple[str, ...]:
-    """The libraries of `wanted_in`."""
-    return wanted_in(text)[0]
-
-
-def elsewhere_settings(output: Path, machine: str | None, cluster: Path | None, purpose: str) -> list[Settings]:
-    """Settings of other machines: each type of node of a cluster file, or those that `machine` names."""
-    from waywiser.apply.propose import settings_for
-
-    return [settings_for(one, unchecked=True) for one in _machines(output, machine, cluster, purpose)]
-
-
-def _machines(output: Path, names: str | None, cluster: Path | None, purpose: str) -> list[Machine]:
-    """Machines by name, or each (named) type of node of a cluster file with the paths to the others: as `tune` has left
-    them, else simulated now."""
-    from waywiser.apply.facts import Machine
-    from waywiser.cli.options import node_results
-    from waywiser.simulator.cluster import read_cluster
-    from waywiser.topology.load import load_topology
-
-    words = [word.strip() for word in (names or "").split(",") if word.strip()]
-    if cluster is None:
-        return [replace(_machine(output, word, None), purpose=purpose) for word in words]
-    read = read_cluster(cluster)
-    found = node_results(output, read)
-    for word in words:
-        if word not in found:
-            raise InputError(f"--machine {word}: {cluster} has {', '.join(found)}")
-    chosen = {name: results for name, results in found.items() if not words or name in words}
-    return [
-        Machine(load_topology(name), one.needed_profile(), purpose, read.beginning_with(name))
-        for name, one in chosen.items()
-    ]
-
-
-def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
-    from waywiser import _core
-    from waywiser.apply.facts import Machine
-    from waywiser.topology.choose import chosen_topology
-    from waywiser.topology.load import load_topology
-
-    if name:
-        return Machine(load_topology(name), results_of(output, name, for_settings=True).needed_profile())
-    if from_:
-        return Machine(chosen_topology(from_, None))
-    topology = _core.discover()
-    profile = Results(output).needed_profile()
-    if profile.fingerprint != topology.fingerprint:
-        raise InputError(f"{output}: its profile is of {profile.machine} ({profile.fingerprint}), not of this machine")
-    return Machine(topology, profile)
-
-
 def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLibraries) -> Settings:
     """The settings with newly measured rules for collectives, for the libraries that can be timed here."""
     from waywiser import _core
@@ -198,32 +122,3 @@ def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLib
     from waywiser.prove.collectives import timed_rules
 
     return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), jobs, say)
-
-
-def _with_others(settings: Settings, before: Settings | None, targets: Sequence[str]) -> Settings:
-    """With what is kept about the libraries that were not asked for; no predictions beside measured settings."""
-    if before is None or before.source != settings.source:
-        return settings
-    return settings.with_others_of(before, targets)
-
-
-def _write_prediction(output: Path, settings: Settings, machine: Machine, targets: Sequence[str]) -> None:
-    """Keeps the settings of another machine. Raises InputError if that machine was measured."""
-    from waywiser.apply.setting import MEASURED
-
-    if settings.source == MEASURED:
-        raise InputError(f"{settings.machine} has measurements: run 'waywiser apply' on it, where names can be checked")
-    _write(output, _with_others(settings, _known_before(output, settings.fingerprint), targets), machine)
-
-
-def _write(output: Path, settings: Settings, here: Machine) -> None:
-    from waywiser.apply.nccl import TOPOLOGY_FILE
-    from waywiser.apply.store import keep
-    from waywiser.files import write_text_atomically
-    from waywiser.progress import say
-    from waywiser.topology.nccl_writer import write_nccl
-
-    file = keep(output, settings)
-    if any(one.value == TOPOLOGY_FILE for one in settings.settings):
-        write_text_atomically(file.with_name(TOPOLOGY_FILE), write_nccl(here.topology))
-    say(f"settings kept in {file}")

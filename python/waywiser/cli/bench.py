@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.bench_words import BACKENDS, among, backend_for, words_in
 from waywiser.cli.options import AsJson, ResultsFolder
-from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
+from waywiser.lists import among, sizes_in, words_in
 from waywiser.results import DEFAULT
-from waywiser.signals import ENDING, end_at_once, handle
 
 if TYPE_CHECKING:
-    from waywiser.bench.run import Wanted
+    pass
 
 _MEMORY = ("host", "gpu", "host>gpu", "gpu>host", "gpu>exposed", "exposed")
 _PEERS = ("openmpi", "nccl", "ucx", "torch", "torch-symmetric", "nvshmem")
@@ -71,12 +66,14 @@ def bench(
 
     Compared libraries take turns within the same run. Columns are those of the OSU Micro-Benchmarks.
     """
+    from waywiser.bench.backends import BACKENDS
     from waywiser.bench.conduct import FROM_KERNEL as KERNEL
     from waywiser.bench.conduct import MODES
     from waywiser.bench.operations import DEFAULT as USUAL
     from waywiser.bench.operations import FROM_KERNEL, operations_named
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
+    from waywiser.bench.session import as_rank, in_job, simulated, with_own_ranks
     from waywiser.cli.bench_alone import Form, coalescing, offload, only_alone
 
     for name in ("coalescing", "offload"):
@@ -117,11 +114,11 @@ def bench(
     usual = 2.0 * len(operations) * len(places) * len(modes) + 8.0
     wanted = Wanted(operations, places, told, ranks or 2, budget or usual, modes)
     if machine is not None:
-        _simulated(wanted, machine, peers, full, form)
-    elif ranks is None and _in_job():
-        _as_rank(wanted, backend, peers, full, form)
+        simulated(wanted, machine, peers, full, form)
+    elif ranks is None and in_job():
+        as_rank(wanted, backend, peers, full, form)
     else:
-        _with_own_ranks(wanted, backend, bind == "default", output, peers, full, form)
+        with_own_ranks(wanted, backend, bind == "default", output, peers, full, form)
 
 
 def _by_kernel(source: str, mode: str, machine: str | None) -> bool:
@@ -137,82 +134,3 @@ def _places(text: str) -> list[str]:
     known = tuple(place.replace(">", "-to-") for place in _MEMORY)
     words = [word.replace(">", "-to-") for word in words_in(text)]
     return [place.replace("-to-", ">") for place in among(words, known, "--memory")]
-
-
-def _in_job() -> bool:
-    """Whether a launcher has started this process as one of several ranks."""
-    from waywiser.look.job import started
-
-    return started().size > 1
-
-
-def _with_own_ranks(
-    wanted: Wanted, backend: str, bind: bool, output: Path, peers: list[str], full: bool, form: str
-) -> None:
-    from waywiser.bench.conduct import FROM_KERNEL as KERNEL
-    from waywiser.bench.outcome import Outcome
-    from waywiser.bench.run import timed
-    from waywiser.bench.startup import time_startup
-    from waywiser.bench.teams import Setup, our_team, peer_teams
-    from waywiser.progress import bar
-
-    kind = backend_for(backend, wanted.memory)
-    outcome = Outcome(kind)
-    handle(ENDING, end_at_once)  # prints the results so far
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
-        by_kernel = KERNEL in wanted.modes
-        setup = Setup(wanted.ranks, kind, wanted.ranks if kind == "virtual_gpu" else 0, output, folder, bind, by_kernel)
-        try:
-            if wanted.cases():
-                ours = our_team(setup)
-                stack.callback(ours.close)
-                teams = peer_teams(setup, peers, outcome.missing)
-                for team in teams.values():
-                    stack.callback(team.close)
-                outcome.versions = {name: team.version for name, team in teams.items()}
-                with bar("bench") as show:
-                    outcome.rows.extend(timed(wanted, ours, teams, show, outcome.missing))
-            if any(one.shape == "startup" for one in wanted.operations):
-                share = wanted.budget / len(wanted.operations)
-                outcome.rows.append(time_startup(setup, peers, share, outcome.missing))
-        finally:
-            outcome.show(full, form)  # before the teams are ended, which takes seconds
-
-
-def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, form: str) -> None:
-    """This process is one rank of a job."""
-    from waywiser import _core
-    from waywiser.bench.job import JobTeam, follow
-    from waywiser.bench.outcome import Outcome
-    from waywiser.bench.run import timed
-    from waywiser.progress import bar
-
-    if peers:
-        raise InputError("--against starts the ranks of all libraries itself: write -n N, without a launcher")
-    if any(one.shape == "startup" for one in wanted.operations):
-        raise InputError("startup times ranks that bench starts itself: write -n N, without a launcher")
-    kind = backend_for(backend, wanted.memory)
-    core = _core.join_bench(kind, _core.launched_ranks() if kind == "virtual_gpu" else 0)
-    if core.rank != 0:
-        return follow(core)
-    outcome, team = Outcome(kind), JobTeam(core)
-    here = replace(wanted, ranks=core.size)
-    with ExitStack() as stack:
-        stack.callback(outcome.show, full, form)
-        with bar("bench") as show:
-            outcome.rows.extend(timed(here, team, {}, show, outcome.missing))
-        team.close()
-
-
-def _simulated(wanted: Wanted, machine: str, peers: list[str], full: bool, form: str) -> None:
-    from waywiser.bench.outcome import Outcome
-    from waywiser.bench.simulated import simulated_rows
-    from waywiser.progress import bar
-
-    if peers:
-        raise InputError("--against times libraries on this machine: leave out --machine")
-    outcome = Outcome("simulated")
-    with bar("bench, simulated") as show:
-        outcome.rows.extend(simulated_rows(wanted, machine, outcome.missing, show))
-    outcome.show(full, form)

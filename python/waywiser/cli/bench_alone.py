@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 
-from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
+from waywiser.lists import among, numbers_in, sizes_in, words_in
 from waywiser.signals import ENDING, end_at_once, handle
 
 
@@ -62,7 +61,7 @@ def _print(bench: Any, form: Form, found: list[Any], kind: str, told: str, left_
 def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backend: str, form: Form) -> None:
     """Blocks apart or gathered."""
     from waywiser.bench import coalescing as bench
-    from waywiser.cli.bench_words import BACKENDS, among, words_in
+    from waywiser.bench.backends import BACKENDS, coalescing_backend
     from waywiser.profile import warning
     from waywiser.progress import bar, say
 
@@ -72,7 +71,7 @@ def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backe
     known = tuple(pair.replace(">", "-to-") for pair in bench.MEMORY)
     words = [word.replace(">", "-to-") for word in words_in(memory)]
     pairs = [pair.replace("-to-", ">") for pair in among(words, known, "--memory")] if memory else []
-    kind = _coalescing_backend(backend, pairs)
+    kind = coalescing_backend(backend, pairs)
     counts = numbers_in(blocks, "--blocks", 4096, "4,16,80") if blocks else list(bench.COUNTS)
     wanted = bench.Wanted(kind, pairs, sizes_in(sizes) if sizes else list(bench.SIZES), counts, budget or 60.0)
     left_out: dict[str, str] = {}
@@ -104,10 +103,10 @@ def offload(
     machine; the key; whether arrays also go unencrypted.
     """
     from waywiser.bench import offload as bench
+    from waywiser.bench.backends import offload_backend
     from waywiser.bench.offload_rows import Rows
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.own_server import own_server
-    from waywiser.cli.bench_words import among, words_in
     from waywiser.group.gpus import cuda_gpus, virtual_gpus
     from waywiser.offload.client import DATA_ROADS
     from waywiser.offload.connect import remote as connect
@@ -118,7 +117,7 @@ def offload(
     remote, key, data_plain = server
     if data_plain and not remote:
         raise InputError("offload: --data-plain is for the server of another machine: --remote")
-    kind = _offload_backend(backend)
+    kind = offload_backend(backend)
     asked = among(words_in(road), DATA_ROADS, "--road") if road else list(DATA_ROADS)
     virtual = kind == "virtual_gpu"
     counts = numbers_in(times, "--times", bench.MOST_TIMES, "1,10,100") if times else list(bench.TIMES)
@@ -157,38 +156,3 @@ def offload(
         from waywiser.bench.offload_plot import plot_offload
 
         plot_offload(found, _label(told), form.plot)
-
-
-def numbers_in(text: str, option: str, most: int, example: str) -> list[int]:
-    """Whole numbers from 1 to `most`, ascending. Raises InputError."""
-    from waywiser.cli.bench_words import words_in
-
-    numbers = set()
-    for word in words_in(text):
-        if not word.isdecimal() or not 1 <= int(word) <= most:
-            raise InputError(f"{option} {word!r}: write numbers from 1 to {most}, such as {example}")
-        numbers.add(int(word))
-    if not numbers:
-        raise InputError(f"{option}: write numbers from 1 to {most}, such as {example}")
-    return sorted(numbers)
-
-
-def _offload_backend(asked: str) -> str:
-    """The GPUs of this machine; without them virtual ones, which are labelled."""
-    from waywiser import _core
-
-    if asked not in ("auto", "cuda", "virtual_gpu"):
-        raise InputError("offload: write --backend auto|cuda|virtual_gpu")
-    if asked == "auto":
-        return "virtual_gpu" if _core.why_no_cuda() else "cuda"
-    return asked
-
-
-def _coalescing_backend(asked: str, pairs: Sequence[str]) -> str:
-    """Without --memory and without a GPU: the host."""
-    from waywiser import _core
-    from waywiser.cli.bench_words import backend_for
-
-    if not pairs and asked in ("auto", "host"):
-        return "host" if asked == "host" or _core.why_no_cuda() else "cuda"
-    return backend_for(asked, ["host" if pair == "host>host" else pair for pair in pairs] or ["gpu"])

@@ -81,7 +81,7 @@ def doctor(
     if as_json:
         typer.echo(report.to_json())
     elif text:
-        from waywiser.cli.monitor import about_here
+        from waywiser.cli.about import about_here
         from waywiser.doctor.metrics import report_text
 
         typer.echo(report_text(report, about_here(), time.time()), nl=False)

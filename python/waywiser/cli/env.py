@@ -36,7 +36,8 @@ def env(
     from waywiser.apply.render import FORMS, render, settings_json
     from waywiser.apply.setting import Settings
     from waywiser.apply.store import all_kept, kept
-    from waywiser.cli.apply import elsewhere_settings, wanted_in
+    from waywiser.apply.targets import wanted_in
+    from waywiser.cli.machines import elsewhere_settings
 
     if form not in FORMS:
         raise InputError(f"--format {form!r}: write one of {', '.join(FORMS)}")

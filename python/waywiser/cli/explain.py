@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import Recorded, ResultsFolder, results_of
+from waywiser.cli.options import Recorded, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core, is_elsewhere
-from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, PUT_MESSAGE, Profile, pair_text
-from waywiser.results import DEFAULT, Results, recorded_machines
+from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, PUT_MESSAGE, pair_text
+from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
 
 
@@ -52,7 +52,9 @@ def explain(
     from waywiser.report.explanation import explain_table
     from waywiser.report.simulated import print_assumed
     from waywiser.report.steps_table import add_steps, steps_table
+    from waywiser.report.transfer_question import check_place, links_note, needed_for, plan_of, refuse_unmeasured
     from waywiser.simulator.assumptions import of_profile
+    from waywiser.tune.machine_results import results_of
 
     if steps and (binding or source in ("halo", "remote", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)):
         raise InputError("--steps shows the way of one transfer: write SRC DST SIZE, such as host0 gpu0 64K")
@@ -69,8 +71,8 @@ def explain(
         processes = 2
     collective = source in (*COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)
     if collective and machine is not None:
-        _check_measured(machine, source)
-    results = results_of(output, machine, **_asked(source, destination, operation, processes))
+        refuse_unmeasured(machine, source)
+    results = results_of(output, machine, **needed_for(source, destination, operation, processes))
     profile = results.needed_profile()
     if collective:
         ranks = ranks or 2
@@ -84,10 +86,10 @@ def explain(
     places = [for_core(place, profile.other_nodes) for place in (source, destination)]
     for place in (source, destination):
         if not is_elsewhere(place):
-            _check_place(place, profile, results)
+            check_place(place, profile, results)
     text = results.needed_profile_text()
     answer = stages.explain(
-        text, _plan(results, profile, text), places[0], places[1], processes, operation, count, rail
+        text, plan_of(results, profile, text), places[0], places[1], processes, operation, count, rail
     )
     answer["pair"] = pair_text((source, destination), processes)
     if steps:
@@ -105,7 +107,7 @@ def explain(
     if steps:
         terminal.print_result(steps_table(answer))
     print_assumed(of_profile(profile.state) if profile.simulated else [])
-    if note := _open_links(results, source, destination):
+    if note := links_note(results, source, destination):
         terminal.print_result(note)
 
 
@@ -125,42 +127,12 @@ def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -
         terminal.print_result(rows_table(answer))
 
 
-def _check_measured(machine: str, operation: str) -> None:
-    """Refuses a machine whose paths would first be simulated: such a profile has no collectives."""
-    from waywiser.topology import load_topology
-
-    if machine not in recorded_machines():
-        load_topology(machine)  # its own error comes first
-        hint = f"; waywiser simulate {operation} --machine {machine}" if operation in COLLECTIVES else ""
-        raise InputError(f"{operation} is explained only where it was measured, not for a simulated machine{hint}")
-
-
-def _asked(source: str, destination: str, operation: str, processes: int) -> dict[str, Any]:
-    """What has to be simulated to answer for one transfer."""
-    found: dict[str, Any] = {"operations": [operation], "processes": [processes]}
-    if operation != "loaded" and not any(map(is_elsewhere, (source, destination))):
-        found["places"] = list(dict.fromkeys([source, destination]))
-    return found
-
-
-def _open_links(results: Results, source: str, destination: str) -> str:
-    """The note if it is unknown whether NVLinks join two GPUs; else empty."""
-    from waywiser import _core
-
-    if results.topology is None or not (source.startswith("gpu") and destination.startswith("gpu")):
-        return ""
-    machine = _core.Topology.from_json(json.dumps(results.topology), "topology.json")
-    if not {source, destination} <= set(machine.ids("gpu")) or machine.gpu_links_known(source, destination):
-        return ""
-    return f"note: it is unknown whether NVLinks join {source} and {destination}: paths over NVLinks are missing here"
-
-
 def _binding(output: Path, machine: str | None, ranks: int | None, as_json: bool) -> None:
     """Shows the binding of ranks: to the CPUs that this process may use, or to all CPUs of another machine."""
     from waywiser import _core
     from waywiser.apply.store import kept
     from waywiser.pair_rates import rates_for
-    from waywiser.run.running import bindings, setups_json, show_binding
+    from waywiser.run.setups import bindings, setups_json, show_binding
     from waywiser.topology import load_topology
 
     topology = _core.discover() if machine is None else load_topology(machine)
@@ -172,26 +144,3 @@ def _binding(output: Path, machine: str | None, ranks: int | None, as_json: bool
         typer.echo(setups_json(range(count), setups))
     else:
         show_binding(topology, setups)
-
-
-def _plan(results: Results, profile: Profile, text: str) -> str:
-    """The stored plan if it belongs to the profile, else a new one."""
-    from waywiser import stages
-
-    plan = results.plan
-    if plan is not None and plan.fingerprint == profile.fingerprint and plan.messages():
-        return results.text("plan") or ""
-    return stages.choose(text)
-
-
-def _check_place(place: str, profile: Profile, results: Results) -> None:
-    from waywiser.report.matrices import places
-
-    known = list(places(profile))
-    devices = (results.topology or {}).get("devices")
-    for device in devices if isinstance(devices, list) else []:
-        name = device.get("id") if isinstance(device, dict) and device.get("kind") in ("gpu", "host") else None
-        if isinstance(name, str) and name not in known:
-            known.append(name)
-    if place not in known:
-        raise InputError(f"{place!r} is not in {profile.machine}: it has {', '.join(known) or 'nothing measured'}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waywiser.cli.about import about_here
 from waywiser.cli.options import AsJson, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results
@@ -47,15 +48,6 @@ def monitor(
         _serve(watcher, address, port)
     else:
         _live(watcher, seconds)
-
-
-def about_here() -> dict[str, str]:
-    """The labels of waywiser_build_info."""
-    from waywiser import __version__, _core
-    from waywiser.checked import clean
-
-    topology = _core.discover()
-    return {"version": __version__, "fingerprint": topology.fingerprint, "machine": clean(topology.name)}
 
 
 def _profile(output: Path) -> Profile | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import Recorded, ResultsFolder, results_of
+from waywiser.cli.options import Recorded, ResultsFolder
 from waywiser.results import DEFAULT, Results, load_profile, read_document
 
 
@@ -25,6 +25,7 @@ def plan(
     from waywiser.plan import read_plan
     from waywiser.progress import say
     from waywiser.report.plan_table import plan_table
+    from waywiser.tune.machine_results import results_of
 
     results = results_of(output, machine)
     if profile is not None:

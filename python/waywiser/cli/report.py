@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from waywiser.cli.options import AsJson, Recorded, results_of
+from waywiser.cli.options import AsJson, Recorded
 from waywiser.errors import InputError
 from waywiser.plot_packages import need_plots
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
-    from waywiser.prove.savings import Saving
-    from waywiser.report.worth import JobTable
+    pass
 
 
 def report(
@@ -49,6 +48,8 @@ def report(
 
     With --savings, print the GPU-hours per year that the settings save, and show them on the page.
     """
+    from waywiser.tune.machine_results import results_of
+
     found = results_of(results, machine)
     source = context.get_parameter_source("results")
     is_named = source is not None and source.name == "COMMANDLINE"  # not by the environment, for all verbs
@@ -56,7 +57,9 @@ def report(
     jobs = None
     answer: dict[str, Any] = {"report": None, "savings": None}
     if savings is not None:
-        jobs, saved = _job_table(found, savings, share, gain or [], node_type)
+        from waywiser.report.worth import job_table
+
+        jobs, saved = job_table(found, savings, share, gain or [], node_type)
         if as_json:
             from waywiser.prove.savings_table import savings_as_dict
 
@@ -86,34 +89,3 @@ def _page_folder(found: Results, results: Path, machine: str | None, is_named: b
         why = f"--results {results}: not the results of machine {machine}"
         raise InputError(f"{why}: leave it out; --output says where the page goes")
     return results
-
-
-def _job_table(
-    results: Results, file: Path, share: float, told: list[str], node_type: str
-) -> tuple[JobTable, list[Saving]]:
-    """Reads the jobs and estimates their savings."""
-    from waywiser.files import read_bytes
-    from waywiser.prove.gains import ASSUMED, PROVED, Gain, NodeGains, proved_gains
-    from waywiser.prove.savings import gains_told, read_jobs, savings
-    from waywiser.report.worth import JobTable, gains_of, settings_of
-
-    jobs = read_jobs(read_bytes(file).decode("utf-8", "replace"), str(file))
-    known = proved_gains(results.folder)
-    types = sorted({job.node_type for job in jobs})
-    name = node_type
-    if results.file("profile") is not None:
-        machine = results.needed_profile().machine
-        name = node_type or (types[0] if machine not in types and len(types) == 1 else machine)
-        known[name] = gains_of(results, settings_of(results))
-    elif node_type and len(known) == 1:
-        known = {node_type: next(iter(known.values()))}
-    if node_type and node_type not in types:
-        raise InputError(f"--node-type {node_type!r}: {file} has {', '.join(types) or 'no jobs'}")
-    only = next(iter(known.values())) if len(known) == 1 else NodeGains()
-
-    def assumed(gain: Gain | None) -> Gain | None:
-        return Gain(gain.factor, ASSUMED) if gain and gain.basis == PROVED else None
-
-    table = JobTable(jobs, name, share, gains_told(told))
-    default = NodeGains(assumed(only.within), assumed(only.between))
-    return table, savings(jobs, {**known, **table.gains}, share, default)

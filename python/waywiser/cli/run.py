@@ -15,7 +15,6 @@ from waywiser.results import DEFAULT
 from waywiser.run.hosts import place_ranks, read_hosts
 from waywiser.run.job import Job
 from waywiser.run.launcher import Launcher
-from waywiser.signals import ENDING, handle, restore
 
 # All arguments after the program belong to it.
 CONTEXT = {"allow_interspersed_args": False}
@@ -62,7 +61,7 @@ def run(
     seconds to report their errors; then they are ended, and the exit code is that of the first failure.
     """
     from waywiser import _core
-    from waywiser.run.running import running_in_job, watching
+    from waywiser.run.one_rank import be_a_rank, running_in_job, started_command
 
     if bind not in ("default", "none"):
         raise InputError(f"--bind {bind!r}: write default or none")
@@ -79,21 +78,33 @@ def run(
     if hosts is None and shutil.which(command[0]) is None:
         raise InputError(f"there is no program '{command[0]}'")
     if in_job:
-        started = _started(list(command), plain, output, bound, accept_simulated)
-        return _be_a_rank(started, output, wanted if watch else None)
+        started = started_command(list(command), plain, output, bound, accept_simulated)
+        return be_a_rank(started, output, wanted if watch else None)
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
     job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound,
               trust_network=trust_network, encrypt=os.environ.get("WAYWISER_ENCRYPT") == "1",
               accept_simulated=accept_simulated)  # fmt: skip
     _core.sweep_runtime_folder()
     launcher = Launcher(job, prefix)
-    return watching(output, wanted, launcher.run, len(set(places or ("here",)))) if watch else launcher.run()
+    if not watch:
+        return launcher.run()
+    from waywiser.run.watch import watching
+
+    return watching(output, wanted, launcher.run, len(set(places or ("here",))))
+
+
+def _required(text: str) -> list[str]:
+    if not text:
+        return []
+    from waywiser.run.require import required_here
+
+    return required_here(text)
 
 
 def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulated: bool, as_json: bool) -> int:
     """Prints the setup of each rank of this node."""
     from waywiser.look.job import local_rank
-    from waywiser.run.running import setups_json, show_setups
+    from waywiser.run.setups import setups_json, show_setups
     from waywiser.run.start_rank import setups_here
 
     ranks = [local_rank()] if in_job else [(rank, count) for rank in range(count)]
@@ -103,47 +114,3 @@ def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulat
     else:
         show_setups(ranks, setups)
     return 0
-
-
-def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_simulated: bool) -> list[str]:
-    """The command to start for a rank of another launcher's job."""
-    from waywiser.run.start_rank import command_for
-
-    return command if plain else command_for(output, command, bound, accept_simulated)
-
-
-def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:
-    """Becomes the program; on the first rank of a node with --watch, starts it and watches these paths."""
-    from waywiser.look.job import local_rank, nodes
-    from waywiser.run.running import watching
-
-    if watched_for is None or local_rank()[0] != 0:
-        os.execvp(started[0], started)
-    return watching(output, watched_for, lambda: _call(started), nodes())
-
-
-def _required(text: str) -> list[str]:
-    """The required paths, if all are available here. Raises InputError that names each missing one."""
-    if not text:
-        return []
-    from waywiser.look.root import Root
-    from waywiser.run.require import missing, required
-
-    roads = required(text)
-    lines = missing(roads, Root())
-    if lines:
-        raise InputError("; ".join(lines))
-    return roads
-
-
-def _call(command: list[str]) -> int:
-    """SIGTERM and SIGHUP go to the program, which the launcher of the job may not know."""
-    import subprocess
-
-    with subprocess.Popen(command) as process:
-        before = handle(ENDING, lambda number, _: process.send_signal(number))
-        try:
-            code = process.wait()
-        finally:
-            restore(before)
-    return code if code >= 0 else 128 - code

@@ -98,7 +98,7 @@ def serve(
     handle(ENDING, _as_ctrl_c)
     more: dict[str, Any] = {}
     if scrapes is not None:
-        from waywiser.cli.monitor import about_here
+        from waywiser.cli.about import about_here
         from waywiser.offload.metrics import serve_metrics
 
         answering = serve_metrics(server, about_here(), scrapes)
@@ -121,10 +121,10 @@ def serve(
 def _list(gpus: tuple[int, ...], virtual: int, listen: str, key: Path) -> None:
     """The GPUs that would be offered, the roads, and the server that listens there."""
     from waywiser import _core
-    from waywiser.cli.remote import lines_about
     from waywiser.errors import Error
     from waywiser.offload.client import DATA_ROADS
     from waywiser.offload.connect import state_of
+    from waywiser.offload.server_lines import lines_about
 
     names = {} if virtual else {device.id: device.name for device in _core.discover().devices}
     for number in gpus:

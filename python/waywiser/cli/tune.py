@@ -18,15 +18,15 @@ from waywiser.results import DEFAULT, Results
 from waywiser.signals import ended_by_signals
 from waywiser.tune.campaign import Request, measure_into
 from waywiser.tune.collective_tuning import collectives_into
+from waywiser.tune.flow import (
+    answer_of,
+    budgets,
+    choose_and_verify,
+    report_peers,
+    seconds_for_collectives,
+    until_verified,
+)
 from waywiser.tune.other_machine import takes_part_only, the_other_machine
-
-_MEASURING = 0.65  # of the budget; verification takes the rest
-# Upper limits for measuring and verifying: with GPUs, set-up and report a run takes under 10 min.
-_QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (31.0, 14.0), (150.0, 50.0), (335.0, 170.0)
-# A quick run takes under 60 s in all. With GPUs it measures for less time, since collectives and the report take more;
-# it verifies until this long after the start.
-_QUICK_MEASURING_GPUS, _QUICK_VERIFIED, _QUICK_VERIFIED_GPUS, _LEAST_VERIFYING = 26.0, 53.0, 50.0, 5.0
-_QUICK_COLLECTIVES, _COLLECTIVES = 2.0, 12.0  # for each number of ranks and kind of memory
 
 
 def tune(
@@ -89,17 +89,17 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     topology = request.topology()
     with ended_by_signals(), results.held(), the_other_machine(request):
         in_a_minute = quick and budget is None and request.kind == "real"
-        request.budget, verifying = _budgets(request, topology)
+        request.budget, verifying = budgets(request, topology)
         measure_into(results, topology, request)
         if request.kind != "simulated":
-            collectives_into(results, len(topology.ids("gpu")), _seconds_for_collectives(request), request.fresh)
+            collectives_into(results, len(topology.ids("gpu")), seconds_for_collectives(request), request.fresh)
         if in_a_minute:
-            verifying = _until_verified(verifying, topology, time.monotonic() - start)
-        _choose_and_verify(results, topology, request, verifying)
+            verifying = until_verified(verifying, topology, time.monotonic() - start)
+        choose_and_verify(results, topology, request, verifying)
         page = _report(results, topology, request)
     seconds = time.monotonic() - start
     if as_json:
-        typer.echo(json.dumps(_answer(results, page, seconds)))
+        typer.echo(json.dumps(answer_of(results, page, seconds)))
         return
     for part in summary(results):
         print_result(part)
@@ -112,55 +112,12 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
         typer.echo(found_line(results))
 
 
-def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
-    """Seconds for measuring and for verifying."""
-    if request.budget:
-        return request.budget * _MEASURING, request.budget * (1 - _MEASURING)
-    if request.kind == "simulated":  # virtual time
-        return None, float(request.options()["budget_seconds"])
-    gpus = request.kind == "real" and topology.ids("gpu")
-    if request.quick:
-        return (_QUICK_MEASURING_GPUS if gpus else _QUICK_SECONDS[0]), _QUICK_SECONDS[1]
-    return _GPU_SECONDS if gpus else _HOST_SECONDS
-
-
-def _until_verified(most: float, topology: Any, elapsed: float) -> float:
-    """Seconds that a quick run has left for verifying after `elapsed`."""
-    end = _QUICK_VERIFIED_GPUS if topology.ids("gpu") else _QUICK_VERIFIED
-    return min(most, max(_LEAST_VERIFYING, end - elapsed))
-
-
-def _seconds_for_collectives(request: Request) -> float:
-    if request.quick:
-        return _QUICK_COLLECTIVES
-    return max(_QUICK_COLLECTIVES, min(_COLLECTIVES, 0.1 * (request.budget or _COLLECTIVES / 0.1)))
-
-
-def _choose_and_verify(results: Results, topology: Any, request: Request, seconds: float) -> None:
-    from waywiser import stages
-    from waywiser.progress import bar
-
-    profile = results.needed_profile_text()
-    plan = stages.choose(profile)
-    results.write_plan(plan)
-    options = {**request.options(), "budget_seconds": seconds}
-    simulation = request.simulation(topology)
-    with bar("verifying", simulation is not None) as show:
-        watch = stages.Watch(show)
-        text = stages.verify(topology, profile, plan, options, watch, simulation, request.other_machine)
-    if watch.stop:
-        raise stages.Stopped(
-            f"interrupted: profile and plan are kept in {results.folder}; the same command continues", watch.stop
-        )
-    results.write("verification", text)
-
-
 def _report(results: Results, topology: Any, request: Request) -> Path | None:
     """The page; None without the packages that draw it."""
     from waywiser.progress import say
 
     if request.kind == "real" and len(topology.ids("gpu")) > 1:
-        _peer_report(results, topology, request)
+        report_peers(results, topology, request)
     if why := why_no_plots():
         say(f"no report: {why}")
         return None
@@ -168,39 +125,6 @@ def _report(results: Results, topology: Any, request: Request) -> Path | None:
 
     say("writing the report")
     return write_report(results, results.folder)
-
-
-def _peer_report(results: Results, topology: Any, request: Request) -> None:
-    """An optional step: if it fails, prints one line with the reason and goes on."""
-    import waywiser._core as _core
-    from waywiser import stages
-    from waywiser.progress import bar, say
-
-    try:
-        with bar("peer report") as show:
-            watch = stages.Watch(show)
-            text = stages.peer_report(topology, request.options(), watch)
-    except _core.Error as error:
-        say(f"no peer report: {error}")
-        return
-    if not watch.stop:
-        results.write("peers", text)
-
-
-def _answer(results: Results, page: Path | None, seconds: float) -> dict[str, Any]:
-    profile, checked = results.needed_profile(), results.verification
-    return {
-        "machine": profile.machine,
-        "seconds": round(seconds, 3),
-        "paths_measured": len(profile.paths()),
-        "paths_unavailable": len(profile.unavailable),
-        "cases": checked.cases if checked else 0,
-        "within_5_percent": checked.fraction if checked else None,
-        "worst_ratio": checked.worst_ratio if checked else None,
-        "report": str(page) if page else None,
-        "profile": str(results.file("profile")),
-        "plan": str(results.file("plan")),
-    }
 
 
 def _hint(results: Results) -> None:

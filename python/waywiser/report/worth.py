@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from waywiser import _core
 from waywiser.apply.facts import Machine
@@ -13,8 +14,10 @@ from waywiser.apply.propose import settings_for
 from waywiser.apply.provable import not_proved
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import is_fingerprint, kept
-from waywiser.prove.gains import PREDICTED, PROVED, Gain, NodeGains, expected_gain, proved_gains
-from waywiser.prove.savings import Job, Saving, savings, seconds_of
+from waywiser.errors import InputError
+from waywiser.files import read_bytes
+from waywiser.prove.gains import ASSUMED, PREDICTED, PROVED, Gain, NodeGains, expected_gain, proved_gains
+from waywiser.prove.savings import Job, Saving, gains_told, read_jobs, savings, seconds_of
 from waywiser.prove.savings_table import assumptions
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import Results
@@ -145,3 +148,29 @@ def _state(one: Setting) -> str:
     return (
         "a prediction, not measured: exported only with --accept-simulated" if is_prediction(one) else not_proved(one)
     )
+
+
+def job_table(
+    results: Results, file: Path, share: float, told: list[str], node_type: str
+) -> tuple[JobTable, list[Saving]]:
+    """Reads the jobs and estimates their savings."""
+    jobs = read_jobs(read_bytes(file).decode("utf-8", "replace"), str(file))
+    known = proved_gains(results.folder)
+    types = sorted({job.node_type for job in jobs})
+    name = node_type
+    if results.file("profile") is not None:
+        machine = results.needed_profile().machine
+        name = node_type or (types[0] if machine not in types and len(types) == 1 else machine)
+        known[name] = gains_of(results, settings_of(results))
+    elif node_type and len(known) == 1:
+        known = {node_type: next(iter(known.values()))}
+    if node_type and node_type not in types:
+        raise InputError(f"--node-type {node_type!r}: {file} has {', '.join(types) or 'no jobs'}")
+    only = next(iter(known.values())) if len(known) == 1 else NodeGains()
+
+    def assumed(gain: Gain | None) -> Gain | None:
+        return Gain(gain.factor, ASSUMED) if gain and gain.basis == PROVED else None
+
+    table = JobTable(jobs, name, share, gains_told(told))
+    default = NodeGains(assumed(only.within), assumed(only.between))
+    return table, savings(jobs, {**known, **table.gains}, share, default)

@@ -49,3 +49,12 @@ def missing(roads: Sequence[str], root: Root) -> list[str]:
         else:
             lines.append(f"{road} is unavailable: {'; or '.join(reasons)}")
     return lines
+
+
+def required_here(text: str) -> list[str]:
+    """The required paths, if all are available here. Raises InputError that names each missing one."""
+    roads = required(text)
+    lines = missing(roads, Root())
+    if lines:
+        raise InputError("; ".join(lines))
+    return roads

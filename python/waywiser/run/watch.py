@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import socket
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.files import write_text_atomically
-from waywiser.monitor.counters import KIND_NAMES, NVLINK, RDMA, Sample, moved_between
+from waywiser.monitor.counters import KIND_NAMES, NVLINK, RDMA, Sample, fresh, moved_between, read_counters
+from waywiser.progress import say
 from waywiser.units import format_bytes
 
 FILE = "watch.json"
@@ -70,3 +73,14 @@ def keep_watched(results: Path, found: Watched) -> Path:
     file = results / FILE
     write_text_atomically(file, found.to_json())
     return file
+
+
+def watching(results: Path, wanted: Sequence[str], run: Callable[[], int], hosts: int) -> int:
+    """Runs on this many `hosts`, then prints the paths that the bytes took on this node and keeps them for `doctor`."""
+    before, start = read_counters(fresh()), time.monotonic()
+    code = run()
+    found = watched(before, read_counters(fresh()), time.monotonic() - start, wanted, hosts, socket.gethostname())
+    for line in found.lines():
+        say(line)
+    keep_watched(results, found)
+    return code

@@ -1,0 +1,104 @@
+"""What `waywiser simulate` is asked: a cluster, settings, and a transfer or a collective on them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from waywiser.errors import InputError
+from waywiser.lists import sizes_in, words_in
+from waywiser.progress import say
+from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
+from waywiser.simulator.collectives import COMPARED, GDR, Collective
+from waywiser.simulator.costs import settings_in
+from waywiser.simulator.sweep import VARIED, Sweep
+from waywiser.topology import load_topology
+
+
+def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster:
+    if (machine is None) == (file is None):
+        raise InputError("which cluster? write --machine NAME, such as hse-e, for two nodes of it, or --cluster FILE")
+    if not 1 <= nodes <= MOST_NODES:
+        raise InputError(f"--nodes {nodes}: a cluster has 1 to {MOST_NODES} nodes")
+    return read_cluster(file) if file is not None else Cluster(str(machine), {"nodes": nodes})
+
+
+def _say_port(spec: Cluster, topology: Any) -> None:
+    if note := spec.port_note(topology):
+        say(note)
+
+
+def settings_of(spec: Cluster, texts: list[str], collective: bool) -> dict[str, str]:
+    """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
+    fixed, known = {}, {**VARIED, "pxn": ("off", "on")}
+    if collective:
+        known["gdr"] = GDR
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if name in known and equals:
+            if value not in known[name] and not (name == "nics" and re.fullmatch(r"[1-9]\d?", value)):
+                raise InputError(f"--set {text!r}: {name} is one of {', '.join(known[name])}")
+            fixed[name] = value
+    values, port = settings_in([text for text in texts if text.split("=")[0] not in known])
+    spec.costs.update(values)
+    if port is not None:
+        spec.network["port_rate"] = port
+    return fixed
+
+
+def sweep_of(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[str, str], pair: str) -> Sweep:
+    source, arrow, destination = pair.replace("-to-", ">").partition(">")
+    if not arrow:
+        raise InputError(f"--pair {pair!r}: write two places, such as gpu0-to-gpu0")
+    topology = load_topology(spec.machine)
+    _say_port(spec, topology)
+    spec.check_size(max(1, len(topology.ids("gpu"))))
+    others = [load_topology(machine) for machine in spec.others]
+    last = [topology, *others][spec.network["types"][-1]] if others else topology
+    for place, machine in ((source, topology), (destination, last)):
+        if place not in machine.places():
+            raise InputError(f"--pair {pair!r}: {place!r} is not in {machine.name}: {', '.join(machine.places())}")
+    if "nodes" in vary:
+        raise InputError("--vary nodes is for collectives: a transfer is between the first and the last node")
+    if "pxn" in fixed:
+        raise InputError("--set pxn is for collectives: a transfer takes the NICs beside its GPUs")
+    network = {**spec.network, "nodes": max(2, spec.nodes)}
+    sweep = Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
+    sweep.others = others
+    return sweep
+
+
+def collective_of(
+    spec: Cluster,
+    what: str,
+    sizes: str,
+    vary: list[str],
+    algorithms: list[str],
+    fixed: dict[str, str],
+    order: list[int],
+) -> Collective:
+    """The collective `what`, by every algorithm and setting that is asked for."""
+    spec.of_one_type()
+    for name in [*vary, *fixed]:
+        if name not in ("gdr", "nodes", *fixed.keys() & {"pxn"}):
+            raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")
+    chosen = algorithms or [
+        name for name in COMPARED[what] if name != "in_network" or spec.network.get("in_network_reduction")
+    ]
+    counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
+    nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
+    direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)
+    topology = load_topology(spec.machine)
+    _say_port(spec, topology)
+    spec.check_size(max(1, len(topology.ids("gpu"))))
+    run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
+    run.order, run.pxn = order, fixed.get("pxn") == "on"
+    return run
+
+
+def gpus_in(text: str) -> list[int]:
+    words = words_in(text)
+    if not all(re.fullmatch(r"\d{1,3}", word) for word in words):
+        raise InputError(f"--order {text!r}: write the numbers of GPUs, such as 0,3,2,1")
+    return [int(word) for word in words]
