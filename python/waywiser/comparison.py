@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.plan import Plan
 from waywiser.profile import Path, Point, Profile, pair_text
 

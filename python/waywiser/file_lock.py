@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 
 
 @contextmanager

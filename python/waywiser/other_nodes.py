@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
+from waywiser.json_fields import clean
 
 _TYPED = re.compile(r"([0-9a-f]{16}|other):((?:host|gpu)\d{1,4})")
 PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")

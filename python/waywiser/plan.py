@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import waywiser._core as _core
-from waywiser.checked import Node
 from waywiser.errors import InputError
+from waywiser.json_fields import Node
 from waywiser.other_nodes import PLACE, for_people, names_of
 from waywiser.profile import OPERATIONS, Pair, Path
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.stages import Show
 
 _LONGEST_SILENCE = 10.0

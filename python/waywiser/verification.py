@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from waywiser.checked import Node
+from waywiser.json_fields import Node
 from waywiser.other_nodes import PLACE, for_people, names_of
 from waywiser.profile import OPERATIONS
 

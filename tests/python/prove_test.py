@@ -21,11 +21,11 @@ from waywiser.apply.store import keep, kept
 from waywiser.errors import InputError
 from waywiser.monitor.counters import Sample
 from waywiser.prove import benchmarks
-from waywiser.prove.carried import CountedBenchmark, transport_lines
 from waywiser.prove.chance import chance_faster
 from waywiser.prove.evidence import keep_evidence, summary_json
 from waywiser.prove.proof_table import print_proof
 from waywiser.prove.prove import AGAIN, Proof, Variant, against, prove, proved
+from waywiser.prove.transport_counters import CountedBenchmark, transport_lines
 from waywiser.run.clean_environment import clean_environment
 from waywiser.run.hosts import Host
 

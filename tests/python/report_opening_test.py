@@ -13,10 +13,10 @@ import pytest
 
 from waywiser.apply.setting import Setting, Settings
 from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, Action, actions
-from waywiser.report.alike import kinds
 from waywiser.report.choices import choices
 from waywiser.report.headline import headline
 from waywiser.report.page import render
+from waywiser.report.pair_kinds import kinds
 from waywiser.report.score import RATIO, SAME_MODEL
 from waywiser.report.summary import summary, to_do
 from waywiser.results import Results, recorded

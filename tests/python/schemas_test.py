@@ -33,9 +33,9 @@ from waywiser.network.traffic_control import Dump
 from waywiser.network.undoing import kept_json
 from waywiser.offload.client import POINTS
 from waywiser.prove import benchmarks
-from waywiser.prove.carried import CountedBenchmark
 from waywiser.prove.evidence import evidence_json
 from waywiser.prove.prove import prove
+from waywiser.prove.transport_counters import CountedBenchmark
 from waywiser.results import MACHINES
 from waywiser.run.watch import Watched
 

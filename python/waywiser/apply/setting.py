@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from waywiser.checked import Node
+from waywiser.json_fields import Node
 
 SCHEMA = "waywiser.settings"
 VERSION = 1

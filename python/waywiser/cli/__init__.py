@@ -15,9 +15,9 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from waywiser.checked import clean
 from waywiser.cli.config import apply_config
 from waywiser.errors import BAD_INPUT, INTERRUPTED, Error, exit_code
+from waywiser.json_fields import clean
 
 # Verb -> its line in `waywiser --help`, in the usual order of use.
 VERBS: dict[str, str] = {

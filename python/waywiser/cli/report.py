@@ -57,7 +57,7 @@ def report(
     jobs = None
     answer: dict[str, Any] = {"report": None, "savings": None}
     if savings is not None:
-        from waywiser.report.worth import job_table
+        from waywiser.report.settings_worth import job_table
 
         jobs, saved = job_table(found, savings, share, gain or [], node_type)
         if as_json:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
+from waywiser.json_fields import clean
 from waywiser.run.rank_status import RankStatus, job_of
 
 

@@ -15,8 +15,8 @@ from waywiser.results import DEFAULT
 
 if TYPE_CHECKING:
     from waywiser.apply.setting import Settings
-    from waywiser.prove.carried import CountedBenchmark
     from waywiser.prove.prove import Proof
+    from waywiser.prove.transport_counters import CountedBenchmark
 
 _ROUNDS, _QUICK_ROUNDS = 7, 5
 _LIBRARIES = ("openmpi", "nccl", "ucx")
@@ -63,7 +63,7 @@ def verify(
     """
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.monitor.counters import fresh, read_counters
-    from waywiser.prove.carried import CountedBenchmark
+    from waywiser.prove.transport_counters import CountedBenchmark
     from waywiser.prove.trial import (
         against_environment,
         benchmark_of,
@@ -75,7 +75,7 @@ def verify(
         timed_with,
         why_not_tried,
     )
-    from waywiser.prove.tried import tried
+    from waywiser.prove.try_option import tried
 
     if library not in _LIBRARIES or baseline not in ("default", "environment"):
         raise InputError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from waywiser.checked import clean
 from waywiser.doctor import gpu, variables
+from waywiser.json_fields import clean
 from waywiser.look import machine, nvidia, rdma, ucx
 from waywiser.look.finding import Unknown
 from waywiser.look.installed_libraries import installed

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from waywiser.checked import Node, clean
 from waywiser.doctor.accepted import Accepted
 from waywiser.doctor.check import Check, looked
 from waywiser.doctor.checks import CHECKS
 from waywiser.doctor.facts import facts_of
 from waywiser.errors import InputError
+from waywiser.json_fields import Node, clean
 from waywiser.look.finding import Finding, Status
 from waywiser.look.root import Root
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 
 _LONGEST = 400
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from waywiser.checked import Node
 from waywiser.errors import InputError
 from waywiser.files import read_json
+from waywiser.json_fields import Node
 from waywiser.look.commands import Replayed
 from waywiser.look.root import Root
 

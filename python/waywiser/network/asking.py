@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
+from waywiser.json_fields import clean
 from waywiser.look.finding import Unknown
 from waywiser.look.recorded import FILE, SCHEMA, VERSION, recorded_root
 from waywiser.look.root import Root

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 
 _MOST = 100_000
 

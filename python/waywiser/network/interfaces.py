@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 

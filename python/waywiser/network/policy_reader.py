@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
+from waywiser.json_fields import clean
 from waywiser.network.policy import PROTOCOLS, WITH_PORTS, Match, Network, Policy, Rule
 from waywiser.yaml_text import root_of
 

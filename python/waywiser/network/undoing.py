@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.checked import Node
 from waywiser.errors import FAILURE, UnavailableError
 from waywiser.files import read_json
+from waywiser.json_fields import Node
 from waywiser.network.flower import COOKIE, Entry
 from waywiser.network.traffic_control import Dump, TrafficControl, key_of, there_of
 

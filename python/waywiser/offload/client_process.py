@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from waywiser.checked import Node, clean
 from waywiser.errors import DeadlineError, TransferError
+from waywiser.json_fields import Node, clean
 
 _LONGEST_LINE, _MOST_LINES = 1000, 1000  # of what user code prints
 _LAST = 1 << 20  # bytes of it that are read when the process has ended

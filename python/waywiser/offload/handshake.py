@@ -29,8 +29,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from waywiser.checked import Node
 from waywiser.errors import DeadlineError, InputError, TransferError
+from waywiser.json_fields import Node
 from waywiser.reception import Talk, give, take
 
 _ANY_MAGIC = b"WAYWISER-GPU-"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser import _core
-from waywiser.checked import Node, clean
 from waywiser.errors import Error, InputError, TransferError
+from waywiser.json_fields import Node, clean
 from waywiser.offload.client_process import ClientProcess
 from waywiser.offload.handshake import LATER, SECONDS, Connection, greeting
 from waywiser.offload.keys import KeyFile

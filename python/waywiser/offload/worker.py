@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from waywiser.checked import Node
 from waywiser.errors import Error, InputError, UnavailableError
 from waywiser.group.gpus import DLPACK_CODES, cuda_gpus, virtual_gpus
 from waywiser.group.group import Group
+from waywiser.json_fields import Node
 from waywiser.offload.functions import Function, functions_of
 from waywiser.offload.kernels import load_nvrtc
 from waywiser.offload.pair import Meeting, join_pair

@@ -11,8 +11,8 @@ from typing import Any
 from waywiser.apply.setting import Settings
 from waywiser.apply.store import file_of
 from waywiser.files import write_text_atomically
-from waywiser.prove.carried import Carried, CountedBenchmark
 from waywiser.prove.prove import Proof
+from waywiser.prove.transport_counters import Carried, CountedBenchmark
 from waywiser.stages import now
 
 SCHEMA = "waywiser.evidence"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.apply.setting import Settings
-from waywiser.checked import Node
 from waywiser.files import read_json
+from waywiser.json_fields import Node
 from waywiser.profile import Pair, Profile
 from waywiser.prove.evidence import SCHEMA, VERSION
 

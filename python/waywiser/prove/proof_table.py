@@ -8,8 +8,8 @@ from statistics import median
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from waywiser.prove.carried import Carried, transport_lines
 from waywiser.prove.prove import Proof, Variant
+from waywiser.prove.transport_counters import Carried, transport_lines
 from waywiser.terminal import add, print_result, table
 from waywiser.units import format_bytes, format_rate, format_seconds
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
+from waywiser.json_fields import clean
 from waywiser.prove.gains import TOLD, Gain, NodeGains, same_everywhere
 
 _YEAR = 365.25 * 24 * 3600

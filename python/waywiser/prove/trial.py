@@ -15,9 +15,9 @@ from waywiser.errors import InputError
 from waywiser.progress import say
 from waywiser.prove import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.prove.benchmarks import Benchmark, groups_of
-from waywiser.prove.carried import CountedBenchmark
 from waywiser.prove.evidence import keep_evidence
 from waywiser.prove.prove import Proof, Variant, against, prove, proved
+from waywiser.prove.transport_counters import CountedBenchmark
 from waywiser.results import Results
 from waywiser.run.clean_environment import KEPT, STEERING, clean_environment
 from waywiser.run.hosts import Host, place_ranks, read_hosts

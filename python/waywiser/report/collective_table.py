@@ -10,8 +10,8 @@ from rich.text import Text
 
 import waywiser._core as _core
 from waywiser import stages
-from waywiser.checked import Node
 from waywiser.errors import InputError
+from waywiser.json_fields import Node
 from waywiser.plan import read_plan
 from waywiser.points import seconds_at
 from waywiser.terminal import spaced, table

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from waywiser.report import definitions
-from waywiser.report.alike import kinds
 from waywiser.report.choices import Choice
 from waywiser.report.markup import Child, Markup, el, join
+from waywiser.report.pair_kinds import kinds
 from waywiser.report.sections import count_words
 
 _SCALES = (("relative", "Time ÷ fastest"), ("linear", "Linear bandwidth"))

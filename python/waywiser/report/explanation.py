@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.terminal import console, spaced, table
 from waywiser.units import format_percent, format_rate, format_seconds
 

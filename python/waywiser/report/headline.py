@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 
 _CPU_NOISE = re.compile(r"\((?:R|TM)\)|\bCPU\b|\bProcessor\b|@.*$|\b\d+-Core\b", re.IGNORECASE)
 _GPU_MAKER = re.compile(r"\b(?:NVIDIA|Tesla|GeForce|AMD|Intel\(R\)|Intel)\b\s*")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from waywiser.profile import Profile
 from waywiser.report import sections
 from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, Action
-from waywiser.report.alike import Kind, kinds
 from waywiser.report.choices import Choice
 from waywiser.report.markup import Child, Markup, el, join
+from waywiser.report.pair_kinds import Kind, kinds
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 

@@ -22,8 +22,8 @@ from waywiser.report.markup import Markup, el, join
 from waywiser.report.node_charts import node_charts
 from waywiser.report.opening import hero
 from waywiser.report.peers import peer_tables
+from waywiser.report.settings_worth import JobTable, settings_of, worth
 from waywiser.report.state import state_table
-from waywiser.report.worth import JobTable, settings_of, worth
 from waywiser.results import Results
 
 _HERE = Path(__file__).parent

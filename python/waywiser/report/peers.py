@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from waywiser import terminal
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.report.markup import Child, Markup, el, join, table
 from waywiser.report.matrices import share
 

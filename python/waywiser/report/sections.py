@@ -9,10 +9,10 @@ from waywiser import _core
 from waywiser.plan import PlanRow
 from waywiser.profile import Profile, pair_words
 from waywiser.report import definitions, palette
-from waywiser.report.alike import merged
 from waywiser.report.choices import Choice, choices
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.report.matrices import Matrix, matrices
+from waywiser.report.pair_kinds import merged
 from waywiser.report.reasons import grouped_reasons
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_percent, format_range, format_rate, format_seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 from waywiser.profile import Profile
 from waywiser.report.markup import Child, Markup, el, table
 from waywiser.results import Results

@@ -9,13 +9,13 @@ from rich.text import Text
 from waywiser.plan import Plan
 from waywiser.profile import Profile
 from waywiser.report.actions import REPAIR, SET, actions
-from waywiser.report.alike import merged
 from waywiser.report.choices import Choice, choices
 from waywiser.report.headline import headline
 from waywiser.report.matrices import places
+from waywiser.report.pair_kinds import merged
 from waywiser.report.reasons import Reason, grouped_reasons
 from waywiser.report.score import SAME_MODEL
-from waywiser.report.worth import settings_of
+from waywiser.report.settings_worth import settings_of
 from waywiser.results import Results
 from waywiser.terminal import add, console, table
 from waywiser.units import format_percent, format_range, format_rate, format_seconds

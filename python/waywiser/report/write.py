@@ -6,7 +6,7 @@ from pathlib import Path
 
 from waywiser.files import write_text_atomically
 from waywiser.report.page import render
-from waywiser.report.worth import JobTable
+from waywiser.report.settings_worth import JobTable
 from waywiser.results import Results
 
 

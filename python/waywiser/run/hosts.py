@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
+from waywiser.json_fields import clean
 
 _MOST_RANKS = 32767
 _LARGEST = 16 << 20

@@ -14,9 +14,9 @@ from pathlib import Path
 import waywiser.plan as plan_schema
 from waywiser.apply.hand_out import ACCEPT
 from waywiser.apply.store import all_kept, kept
-from waywiser.checked import clean
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
+from waywiser.json_fields import clean
 from waywiser.look.commands import Live
 from waywiser.look.job import job, local_rank
 from waywiser.look.root import Root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from waywiser.checked import clean
+from waywiser.json_fields import clean
 
 _KEYS = ("part", "parameter", "what", "assumed")
 Assumption = dict[str, str]  # with these keys

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
+from waywiser.json_fields import clean
 from waywiser.simulator.costs import PORT_SHARE, PORTS, is_share
 from waywiser.topology.load import NAMES_OR_FILES, looks_like_file, machine_names
 from waywiser.units import format_rate, parse_bytes
