@@ -87,6 +87,10 @@ void bind_policy(nb::module_& m) {
         return summaries;
       },
       nb::sig("def mechanisms() -> dict[str, str]"), "Name and one sentence of each, in the order of the table.");
+  m.def(
+      "check_plan",
+      [](const std::string& text, const std::string& what) { plan_from_json(parse_json(text, what), what); }, "text"_a,
+      "what"_a = "plan", "Raises Error with one line when the text is not a valid plan.");
   m.def("choose", choose_json, "profile_json"_a, "options_json"_a = "{}",
         "Chooses a path for each class of pairs, operation and size; returns the plan as JSON. Raises Error.");
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,

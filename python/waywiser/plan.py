@@ -9,13 +9,14 @@ from typing import Any
 
 import waywiser._core as _core
 from waywiser.errors import InputError
-from waywiser.json_fields import Node
-from waywiser.other_nodes import PLACE, for_people, names_of
-from waywiser.profile import OPERATIONS, Pair, Path
+from waywiser.files import parse_json
+from waywiser.other_nodes import for_people, names_of
+from waywiser.profile import Pair, Path
 
 SCHEMA = "waywiser.plan"
 OLDEST, VERSION = 1, 3  # older ones are refused by name
-_LONGEST_WAY = 65536
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -97,64 +98,34 @@ class Plan:
         return [row for row in self.rows if not (row.pairs or row.shape or row.partner)]
 
 
-def _read_pair(node: Node) -> Pair:
-    places = [element.value for element in node.elements()]
-    if len(places) != 2 or not all(isinstance(place, str) and PLACE.fullmatch(place) for place in places):
-        raise node.refuse('must be two places: ["host0", "gpu0"]')
-    return places[0], places[1]
-
-
-def _read_ways(node: Node) -> tuple[RankedWay, ...]:
-    ways = []
-    for one in node.items("ways"):
-        way = one.text("way", longest=_LONGEST_WAY)
-        try:
-            _core.parse_way(way)
-        except InputError as error:
-            raise one.refuse(str(error)) from None
-        ways.append(RankedWay(way, one.number("ratio", above_zero=True) if one.has("ratio") else 0.0))
-    if not ways:
-        raise node.refuse("ways must not be empty")
-    return tuple(ways)
-
-
-def _read_row(node: Node) -> PlanRow:
-    first, of_messages = node.integer("from_bytes"), node.has("pairs")
-    points = node.items("expected")
-    pairs = tuple(_read_pair(pair) for pair in node.items("pairs")) if of_messages else ()
-    if of_messages and not pairs:
-        raise node.refuse("pairs must not be empty")
+def _row(value: Json) -> PlanRow:
+    of_messages = "pairs" in value
     return PlanRow(
-        node.word("operation", OPERATIONS) if of_messages else node.text("operation"),
-        first,
-        node.integer("to_bytes", least=first),
-        _read_ways(node),
-        tuple((one.integer("bytes", least=1), one.number("seconds", above_zero=True)) for one in points),
-        node.text("why", ""),
-        pairs,
-        node.integer("processes", 1, 1, 2) if of_messages else 0,
-        node.text("rail", ""),
-        node.flag("encrypted", False),
-        "" if of_messages else node.text("memory"),
-        0 if of_messages else node.integer("ranks", least=1),
-        node.text("shape", ""),
-        node.text("partner", ""),
+        value["operation"],
+        value["from_bytes"],
+        value["to_bytes"],
+        tuple(RankedWay(one["way"], float(one["ratio"] or 0)) for one in value["ways"]),
+        tuple((one["bytes"], float(one["seconds"])) for one in value["expected"]),
+        value["why"],
+        tuple((source, destination) for source, destination in value.get("pairs", ())),
+        value["processes"] if of_messages else 0,
+        value["rail"] if of_messages else "",
+        value["encrypted"] if of_messages else False,
+        "" if of_messages else value["memory"],
+        0 if of_messages else value["ranks"],
+        value.get("shape", ""),
+        value.get("partner", ""),
     )
 
 
-def read_plan(value: Any, what: str) -> Plan:
+def read_plan(data: bytes, what: str) -> Plan:
     """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it; of a plan of
     an older version it names the command that makes a new one."""
-    node = Node(for_people(value, names_of(value)), what)
-    if node.integer("version") < VERSION:
-        raise node.refuse("a plan of an older version; `waywiser plan` makes one from its profile")
-    return Plan(
-        node.text("fingerprint"),
-        node.text("machine"),
-        node.text("backend"),
-        node.flag("simulated"),
-        tuple(_read_row(row) for row in node.items("rows")),
-    )
+    value = parse_json(data, what, SCHEMA, VERSION, OLDEST)
+    _core.check_plan(data.decode("utf-8"), what)
+    value = for_people(value, names_of(value))
+    rows = tuple(_row(row) for row in value["rows"])
+    return Plan(value["fingerprint"], value["machine"], value["backend"], value["simulated"], rows)
 
 
 def with_found(plan: str, old: str | None) -> str:
@@ -163,8 +134,8 @@ def with_found(plan: str, old: str | None) -> str:
     if old is None:
         return plan
     try:
+        read_plan(old.encode("utf-8"), "plan.json")
         was = json.loads(old)
-        read_plan(was, "plan.json")
     except (ValueError, InputError):
         return plan
     found = [row for row in was["rows"] if row.get("shape") or row.get("partner")]

@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import waywiser.plan
 import waywiser.verification
 from waywiser.errors import InputError
 from waywiser.file_lock import held_file
@@ -142,8 +141,8 @@ class Results:
     @cached_property
     def plan(self) -> Plan | None:
         """The choices."""
-        found = self._value("plan", waywiser.plan.SCHEMA, waywiser.plan.VERSION, waywiser.plan.OLDEST)
-        return None if found is None else read_plan(*found)
+        file = self.file("plan")
+        return None if file is None else read_plan(read_document(file), str(file))
 
     @cached_property
     def verification(self) -> Verification | None:

@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from waywiser import _core, plan
+from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.files import read_bytes, read_json
+from waywiser.files import read_bytes
 from waywiser.plan import read_plan
 from waywiser.prove.savings import read_jobs
 from waywiser.results import load_profile
@@ -70,7 +70,7 @@ def _profile(file: Path) -> None:
 
 
 def _plan(file: Path) -> None:
-    read_plan(read_json(file, plan.SCHEMA, plan.VERSION, plan.OLDEST), str(file))
+    read_plan(read_bytes(file), str(file))
 
 
 _READERS: tuple[Callable[[Path], object], ...] = (_hosts, read_cluster, _jobs, _profile, _plan)

@@ -121,7 +121,7 @@ def _rows(group: Json, operation: str, mine: list[Json]) -> list[Json]:
                 "processes": group["processes"],
                 "operation": operation,
                 "from_bytes": size,
-                "to_bytes": (1 << 64) - 1,
+                "to_bytes": (1 << 63) - 1,
                 "rail": "",
                 "encrypted": False,
                 "ways": ways(label(best["path"]), label(second["path"]), second["points"][index]["seconds"] / seconds),

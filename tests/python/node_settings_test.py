@@ -39,7 +39,7 @@ def gpu_road(machine: str) -> Any:
 
 def test_rows_for_every_setting_operation_and_rail() -> None:
     profile = profile_of("hse-a")
-    plan = read_plan(json.loads(stages.choose(text_of("hse-a"))), "plan")
+    plan = read_plan(stages.choose(text_of("hse-a")).encode(), "plan")
     rails = ["mlx5_0:1", "mlx5_0:1/mlx5_1:1", "mlx5_1:1", "mlx5_1:1/mlx5_0:1"]
     assert (
         sorted(one.rail for one in roads_of(profile) if one.destination == "hse-a:gpu0" and one.source == "gpu0")

@@ -80,7 +80,7 @@ def test_a_pair_between_nodes(
     words = ["--cluster", str(file)] if mixed else ["--machine", machine]
     profile, text = profile_of(machine, mixed), text_of(machine, mixed)
     plan = stages.choose(text)
-    drawn = {one["pair"]: one["operations"] for one in all_curves(profile, read_plan(json.loads(plan), "plan"))}
+    drawn = {one["pair"]: one["operations"] for one in all_curves(profile, read_plan(plan.encode(), "plan"))}
     there = f"{other}:{destination}"
     places = source, for_core(there, profile.other_nodes)
     for verb, operation in (("latency", "latency"), ("bandwidth", "streaming"), ("bidirectional", "bidirectional")):

@@ -93,7 +93,10 @@ def test_ranks_are_bound_to_gpus_that_avoid_it() -> None:
 
 def test_the_page_shows_each_pair_by_its_own_figure() -> None:
     value = surveyed()
-    found = {one.title: one for one in matrices(made_up.read(value), read_plan(made_up.plan(value), "x"), 1)}
+    found = {
+        one.title: one
+        for one in matrices(made_up.read(value), read_plan(json.dumps(made_up.plan(value)).encode(), "x"), 1)
+    }
     one_way = found["Bandwidth one way"]
     gpus = {pair: cell for pair, cell in one_way.cells.items() if set(pair) <= set(GPUS)}
     assert len(gpus) == 12 and all(cell.measured for cell in gpus.values())

@@ -102,7 +102,7 @@ def test_explain_shows_the_roads(tmp_path: Path) -> None:
     [
         (lambda value: value.update(version=4), '"version" is 4'),
         (lambda value: value.update(version=2), "`waywiser plan` makes one"),
-        (lambda value: value.pop("machine"), '"machine" is missing'),
+        (lambda value: value.pop("machine"), "'machine' is missing"),
         (lambda value: value["rows"][0].update(ranks=-1), "ranks"),
         (lambda value: value["rows"][0].update(ways=[{"way": "fast", "ratio": 1}]), "'fast' is not one of the roads"),
         (lambda value: value["rows"][0]["expected"][0].update(seconds=0), "seconds"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +32,7 @@ def plan(
     else:
         measured, text = results.needed_profile(), results.needed_profile_text()
     answer = stages.choose(text)
-    chosen = read_plan(json.loads(answer), "the core's plan")
+    chosen = read_plan(answer.encode("utf-8"), "the core's plan")
     if machine is None:
         target = Results(output)
         target.make_writable()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from waywiser.errors import CorruptionError, InputError
 from waywiser.file_lock import held_file
-from waywiser.files import read_json, write_text_atomically
+from waywiser.files import read_bytes, write_text_atomically
 from waywiser.offload.client import DATA_ROADS
-from waywiser.plan import OLDEST, SCHEMA, VERSION, PlanRow, read_plan
+from waywiser.plan import PlanRow, read_plan
 from waywiser.points import point_of
 from waywiser.results import DEFAULT
 from waywiser.units import format_bytes, format_seconds
@@ -147,7 +147,7 @@ def kept(file: Path, address: str, gpu: int) -> Roads | None:
     one."""
     if not file.exists():
         return None
-    rows = read_plan(read_json(file, SCHEMA, VERSION, OLDEST), str(file)).rows
+    rows = read_plan(read_bytes(file), str(file)).rows
     mine = [row for row in rows if row.partner == partner(address, gpu)]
     try:
         return Roads(mine) if mine else None
@@ -167,11 +167,14 @@ def keep(file: Path, address: str, gpu: int, series: Sequence[dict[str, Any]], l
         if holder:
             raise InputError(f"{file}: {holder} writes it")
         if file.exists():
-            read_plan(whole := read_json(file, SCHEMA, VERSION, OLDEST), str(file))
+            before = read_bytes(file)
+            read_plan(before, str(file))
+            whole = json.loads(before)
             others = [row for row in whole["rows"] if row.get("partner") != name]
             chosen = {**whole, "rows": [*others, *chosen["rows"]]}
-        write_text_atomically(file, json.dumps(chosen, indent=1) + "\n")
-    return Roads([row for row in read_plan(chosen, str(file)).rows if row.partner == name])
+        text = json.dumps(chosen, indent=1) + "\n"
+        write_text_atomically(file, text)
+    return Roads([row for row in read_plan(text.encode("utf-8"), str(file)).rows if row.partner == name])
 
 
 def _chosen(series: list[dict[str, Any]]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
         way = _core.algorithm_of_today(one.text("way"))
         candidates.append({"way": way, "predicted": seconds_at(points, size), "points": dict(points)})
     candidates.sort(key=lambda one: one["predicted"] if one["predicted"] is not None else float("inf"))
-    rows = read_plan(json.loads(stages.choose(profile)), "plan").of_groups()
+    rows = read_plan(stages.choose(profile).encode("utf-8"), "plan").of_groups()
     mine = [row for row in rows if (row.operation, row.memory, row.ranks) == which]
     row = next((row for row in mine if row.from_bytes <= size <= row.to_bytes), None)
     chosen, why = (row.way, row.why) if row else ("", "nothing was measured at this size")
