@@ -148,6 +148,8 @@ def test_a_rule_as_tc_prints_it() -> None:
     (found,) = read_filters([{"protocol": "ip", "pref": 20, "kind": "flower", "chain": 0}, row], "eth2", "ingress")
     assert (found.hardware, found.packets, found.hardware_packets, found.software_packets) == (True, 9, 4, 5)
     assert found.keys == "dst_ip 10.1.0.0/16" and found.actions == ("mirred redirect egress eth2_1",)
+    row["options"]["keys"] = {"ip_proto": "udp", "dst_port": {"start": 1000, "end": 2000}}
+    assert read_filters([row], "eth2", "ingress")[0].keys == "ip_proto udp dst_port 1000-2000"
     older = rule(20, packets=9)  # a tc that does not tell hardware and software apart
     del older["options"]["actions"][0]["stats"]["hw_packets"], older["options"]["actions"][0]["stats"]["sw_packets"]
     assert read_filters([older], "eth2", "ingress")[0].hardware_packets == 9
@@ -216,11 +218,12 @@ def test_the_verb_on_this_machine(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["sing"], "is none of show, apply, undo"),
+        (["sing"], "is none of show, prove, apply, undo"),
         (["show", "x"], "show takes no file"),
         (["apply"], "apply needs a file"),
         (["undo", "/nowhere/x"], "/nowhere/x"),
         (["apply", "x", "--record", "y"], "--record is for show"),
+        (["show", "--watch"], "--watch is for prove"),
         (["apply", "x", "--from", "y"], "--from is a recorded machine"),
         (["--from", "/nowhere"], "no such folder"),
     ],

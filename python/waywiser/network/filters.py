@@ -96,4 +96,6 @@ def _whole(value: Any) -> int:
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, dict) and {"start", "end"} <= value.keys():  # a range of ports
+        return f"{_word(value['start'])}-{_word(value['end'])}"
     return clean(str(value), 80) if isinstance(value, (str, int, float)) else "..." if value else ""
