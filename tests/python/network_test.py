@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from doctor_machines import build
 from made_up_network import (
+    AGAIN,
     CT,
     PF,
     REP0,
@@ -85,10 +86,32 @@ def test_rules_left_in_hardware_after_the_offload_was_switched_off(tmp_path: Pat
     assert named == {"N02", "N06"}
 
 
-def test_open_vswitch_on_doca(tmp_path: Path) -> None:
-    found = look(looked(tmp_path, open_vswitch={"doca-init": "true", "hw-offload": "true"}))
-    assert found.open_vswitch.kind == "DOCA"
-    assert [one.id for one in name_faults(found)] == ["N10"]
+@pytest.mark.parametrize(
+    ("options", "bridge", "kind", "where"),
+    [
+        ({"doca-init": "true"}, "", "DOCA", "on DOCA"),
+        ({"doca-init": "true", "dpdk-init": "true"}, "netdev", "DOCA", "on DOCA"),
+        ({"dpdk-init": "try"}, "", "DPDK", "on DPDK"),
+        ({"dpdk-init": "false"}, "netdev", "userspace", "in userspace"),
+        ({}, "netdev", "userspace", "in userspace"),
+    ],
+)
+def test_open_vswitch_beside_the_kernel(
+    options: dict[str, str], bridge: str, kind: str, where: str, tmp_path: Path
+) -> None:
+    found = look(looked(tmp_path, open_vswitch={**options, "hw-offload": "true"}, bridge=bridge))
+    (named,) = name_faults(found)
+    assert (found.open_vswitch.kind, named.id) == (kind, "N10") and f"runs {where}: tc says" in named.finding.text
+
+
+def test_rules_for_packets_that_leave_are_shown_and_named(tmp_path: Path) -> None:
+    answers = commands(rules={})
+    for mark in ("", AGAIN):
+        answers[f"tc -s -j filter show dev {REP0} egress{mark}"] = json.dumps([rule(**SOFTWARE)])
+    found = look(machine(tmp_path, answers))
+    named = [one for one in name_faults(found) if one.id]
+    assert [one.direction for one in found.filters] == ["egress"] and [one.id for one in named] == ["N08"]
+    assert f"{REP0} egress pref 10" in named[0].finding.text
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,9 @@ def _open_vswitch_off(steering: Steering) -> Iterator[str]:
 
 def _beside_the_kernel(steering: Steering) -> Iterator[str]:
     kind = steering.open_vswitch.kind
-    if kind in ("DPDK", "DOCA"):
-        yield f"Open vSwitch runs on {kind}: tc says nothing about its rules, nor whether they are in hardware"
+    if kind in ("DPDK", "DOCA", "userspace"):
+        where = "in userspace" if kind == "userspace" else f"on {kind}"
+        yield f"Open vSwitch runs {where}: tc says nothing about its rules, nor whether they are in hardware"
 
 
 def _own_processors(steering: Steering) -> Iterator[str]:
