@@ -152,12 +152,14 @@ def proof(
 class MadeUpTc:
     """Interfaces with rules in memory, behind the commands of tc, ip and ethtool that apply and undo use.
 
-    `refuses`: whether the card refuses a rule with skip_sw. `breaks`: at which command to fail; None: at none.
+    `refuses`: whether the card refuses a rule. `offloads`: whether rules without a flag go to the card, too. `breaks`:
+    at which command to fail; None: at none.
     """
 
     def __init__(self, names: Sequence[str], refuses: Callable[[str], bool] = lambda words: False) -> None:
         self.names = names
         self.refuses = refuses
+        self.offloads = False
         self.breaks: int | None = None
         self.default_route = ""
         self.qdiscs: dict[str, str] = {}
@@ -210,7 +212,8 @@ class MadeUpTc:
             return Outcome(2, "", "RTNETLINK answers: Invalid argument")
         if "skip_sw" in words and self.refuses(" ".join(words)):
             return Outcome(2, "", "RTNETLINK answers: Operation not supported")
-        hardware = "skip_sw" in words
+        to_card = self.offloads and "skip_hw" not in words and not self.refuses(" ".join(words))
+        hardware = "skip_sw" in words or to_card
         options = {
             "handle": 1,
             "in_hw" if hardware else "not_in_hw": True,

@@ -25,7 +25,7 @@ from verb_runs import Run
 
 from waywiser.look.finding import Status, Unknown
 from waywiser.network.asking import Asked, Outcome, replayed, run_command
-from waywiser.network.faults import FAULTS, name_faults, tracks_in_hardware, worst
+from waywiser.network.faults import FAULTS, name_faults, worst
 from waywiser.network.filters import read_filters
 from waywiser.network.steering import look
 
@@ -33,7 +33,7 @@ HEALTHY: dict[str, dict[str, Any]] = {
     "switchdev, rules in hardware": {},
     "switchdev, no rules yet": {"rules": {}, "qdiscs": ()},
     "legacy without virtual functions": {"mode": "legacy", "files": card_files(functions=0), "rules": {}, "qdiscs": ()},
-    "connection tracking in hardware": {"rules": {REP0: [rule(actions=[CT])]}},
+    "connection tracking in hardware": {"rules": {REP0: [rule(actions=[CT], skip_sw=False)]}},
     "nothing counted, nothing moved": {"rules": {REP0: [rule(packets=0)]}, "moved": 3},
     "Open vSwitch that offloads": {"open_vswitch": {"hw-offload": "true"}, "master": "ovs-system"},
 }
@@ -41,7 +41,7 @@ FAULTY: dict[str, dict[str, Any]] = {
     "N01": {"mode": "legacy", "rules": {}, "qdiscs": ()},
     "N02": {"offload": "off", "rules": {}, "qdiscs": ()},
     "N03": {"rules": {REP0: [rule(packets=0)]}},
-    "N04": {"rules": {REP0: [rule(actions=[CT])]}, "files": card_files(kernel="5.4.0-1")},
+    "N04": {"rules": {REP0: [rule(actions=[CT])]}},
     "N05": {"qdiscs": (UPLINK, REP0)},
     "N06": {"rules": {REP0: [rule(in_hw=False, not_in_hw=True), rule(11)]}},
     "N07": {"rules": {REP0: [rule(**{**SOFTWARE, "skip_hw": True}), rule(11)]}},
@@ -112,14 +112,6 @@ def test_rules_for_packets_that_leave_are_shown_and_named(tmp_path: Path) -> Non
     named = [one for one in name_faults(found) if one.id]
     assert [one.direction for one in found.filters] == ["egress"] and [one.id for one in named] == ["N08"]
     assert f"{REP0} egress pref 10" in named[0].finding.text
-
-
-@pytest.mark.parametrize(
-    ("driver", "kernel", "does"),
-    [("mlx5_core", "5.7.0", True), ("mlx5_core", "5.6.19", False), ("ice", "6.12.1", False), ("mlx5_core", "", False)],
-)
-def test_which_drivers_track_in_hardware(driver: str, kernel: str, does: bool) -> None:
-    assert tracks_in_hardware(driver, kernel) is does
 
 
 def test_who_decides(tmp_path: Path) -> None:
