@@ -1,9 +1,9 @@
-"""D53 and D54: made-up machines whose network reduces, or whose card matches tags, and some that only seem to."""
+"""D53 to D55: made-up machines whose network adds, whose card matches tags, or of an unusual kind, and others."""
 
 from __future__ import annotations
 
 from doctor_cases import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Case
-from doctor_machines import IPV4, nic, roce
+from doctor_machines import IPV4, Files, link, nic, roce
 
 SAQUERY = "saquery -C mlx5_0 -P 1 SR"
 RECORD = "ServiceRecord dump:\n\t\tServiceName.............{}\n\t\tServiceLease............Infinite\n"
@@ -30,6 +30,22 @@ EAGER = TAGS.partition("\n\t\t\t\t\tIBV")[0]
 NO_TAGS = "\ttag matching not supported"
 VERBOSE = "ibv_devinfo -v"
 MATCHES = {"UCX_RC_MLX5_TM_ENABLE": "y"}
+
+DEVICE = "/sys/class/infiniband/mlx5_0"
+RNIC = {f"{DEVICE}/node_type": "4: RNIC"}
+ETHERNET = {"/sys/class/net/eth0/operstate": "up", "/sys/class/net/eth0/type": "1"}
+IPOIB = {"/sys/class/net/ib0/operstate": "up", "/sys/class/net/ib0/type": "32"}
+DOWN = {"/sys/class/net/eth1/operstate": "down", "/sys/class/net/eth1/type": "1"}
+LOOP = {"/sys/class/net/lo/operstate": "unknown", "/sys/class/net/lo/type": "772"}
+CXI = {"/sys/class/cxi/cxi0/device": "", **ETHERNET}
+
+
+def efa() -> Files:
+    """An EFA: its driver, and a port of no link layer that we know."""
+    found = nic(layer="Unspecified")
+    _, folder = found[f"{DEVICE}/device"]
+    return found | {f"{folder}/driver": link("/sys/bus/pci/drivers/efa")}
+
 
 IN_NETWORK_CASES = [
     Case("D53", ABSENT, "no active InfiniBand port", roce({3: (IPV4, "RoCE v2")}), environment=ASKED),
@@ -58,4 +74,13 @@ IN_NETWORK_CASES = [
     Case("D54", PROBLEM, "no card here", nic(), {VERBOSE: DEVINFO.format("mlx5_0", EAGER)}, MATCHES),
     Case("D54", UNKNOWN, "does not name it", nic(), {VERBOSE: DEVINFO.format("mlx5_0", "")}),
     Case("D54", UNKNOWN, "ibv_devinfo", nic()),
+    Case("D55", ABSENT, "no network is up", DOWN | LOOP),
+    Case("D55", ABSENT, "no network is up", nic(state="1: DOWN")),
+    Case("D55", OK, "eth0 TCP over Ethernet", ETHERNET | DOWN | LOOP),
+    Case("D55", OK, "mlx5_0:1 InfiniBand, ib0 IP over InfiniBand", nic() | IPOIB),
+    Case("D55", OK, "mlx5_0:1 RoCE v2", roce({3: (IPV4, "RoCE v2"), 2: (IPV4, "IB/RoCE v1")})),
+    Case("D55", WARNING, "RoCE v1: no router forwards", roce({2: (IPV4, "IB/RoCE v1")})),
+    Case("D55", WARNING, "iWARP: UCX has no transport on it; our groups use TCP", nic(layer="Ethernet") | RNIC),
+    Case("D55", WARNING, "mlx5_0:1 EFA: EFA: no mechanism of ours", efa()),
+    Case("D55", WARNING, "cxi0 Slingshot, eth0 TCP over Ethernet: Slingshot: UCX has no", CXI),
 ]

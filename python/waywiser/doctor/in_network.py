@@ -1,9 +1,9 @@
-"""Checks of what the network can do in place of the processors: reduction in the switch, tag matching in the card."""
+"""Checks of what kind a network is, and what it can do itself: reduction in the switch, tag matching in the card."""
 
 from __future__ import annotations
 
 from waywiser.doctor.variables import assignments
-from waywiser.look import in_network, machine, rdma
+from waywiser.look import in_network, machine, networks, rdma
 from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
 from waywiser.look.root import Root
 
@@ -11,6 +11,13 @@ _COLLNET, _LOG, _PLUG_IN = "NCCL_COLLNET_ENABLE", "NCCL_DEBUG_FILE", "NCCL_NET_P
 _UCC = ("UCC_CL_BASIC_TLS", "OMPI_UCC_CL_BASIC_TLS")
 _HOW_TO_LOG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET NCCL_DEBUG_FILE=/tmp/nccl.log"
 _TAGS = ("UCX_RC_MLX5_TM_ENABLE", "UCX_DC_MLX5_TM_ENABLE")
+# Kind -> what does not work there. docs/network.md has the sources.
+_LIMITS = {
+    networks.IWARP: "UCX has no transport on it",
+    networks.EFA: "no mechanism of ours uses its protocol",
+    networks.SLINGSHOT: "UCX has no transport for its card",
+    networks.ROCE1: "no router forwards its packets",
+}
 _ON = ("y", "yes", "on", "1", "true")
 
 
@@ -67,3 +74,17 @@ def tag_matching(root: Root) -> Finding:
         return absent("no card here matches tags")
     told = machine.named(f"{name} up to {most} tags" for name, most in found.items())
     return ok(f"{told}; {'on by ' + asked[0] if asked else 'off, as UCX does by default'}")
+
+
+def kinds(root: Root) -> Finding:
+    """D55."""
+    found = networks.networks(root)
+    if not found:
+        return absent("no network is up")
+    told = machine.named(f"{name} {kind}" for name, kind in found)
+    limited = dict.fromkeys(kind for _, kind in found if kind in _LIMITS)
+    if not limited:
+        return ok(told)
+    fast = any(kind in (networks.INFINIBAND, networks.ROCE2) for _, kind in found)
+    instead = "" if fast or list(limited) == [networks.ROCE1] else "; our groups use TCP"
+    return warning(f"{told}: {', '.join(f'{kind}: {_LIMITS[kind]}' for kind in limited)}{instead}")
