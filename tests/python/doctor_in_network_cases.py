@@ -64,6 +64,7 @@ IN_NETWORK_CASES = [
     Case("D53", PROBLEM, "loads no plug-in", nic() | PLUG_IN, SERVED, {**ASKED, "NCCL_NET_PLUGIN": "none"}),
     Case("D53", PROBLEM, "no libucc_tl_sharp.so", nic() | PLUG_IN, SERVED, BY_UCC),
     Case("D53", PROBLEM, "UCC_CL_BASIC_TLS asks for it", nic() | UCC, NOT_SERVED, BY_UCC),
+    Case("D53", OK, "nothing asks for it", nic() | UCC, SERVED, {**PATH, "UCC_CL_BASIC_TLS": "^nccl,sharp"}),
     Case("D53", UNKNOWN, "UCC's own log", nic() | UCC, SERVED, BY_UCC),
     Case("D53", UNKNOWN, "saquery", nic() | PLUG_IN, {}, ASKED),
     Case("D54", ABSENT, "no RDMA device"),

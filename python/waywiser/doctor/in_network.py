@@ -8,7 +8,7 @@ from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown
 from waywiser.look.root import Root
 
 _COLLNET, _LOG, _PLUG_IN = "NCCL_COLLNET_ENABLE", "NCCL_DEBUG_FILE", "NCCL_NET_PLUGIN"
-_UCC = ("UCC_CL_BASIC_TLS", "OMPI_UCC_CL_BASIC_TLS")
+_UCC = ("UCC_CL_BASIC_TLS", "OMPI_UCC_CL_BASIC_TLS", "UCC_TLS")
 _HOW_TO_LOG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET NCCL_DEBUG_FILE=/tmp/nccl.log"
 _TAGS = ("UCX_RC_MLX5_TM_ENABLE", "UCX_DC_MLX5_TM_ENABLE")
 # Kind -> what does not work there. docs/network.md has the sources.
@@ -29,7 +29,7 @@ def reduction(root: Root) -> Finding:
     set_ = {name: value for name, (value, _) in assignments(root).items()}
     set_ |= {name: root.environment[name] for name in _UCC if name in root.environment}
     by_nccl = set_.get(_COLLNET, "0") not in ("", "0")
-    by_ucc = next((name for name in _UCC if "sharp" in set_.get(name, "").split(",")), "")
+    by_ucc = next((name for name in _UCC if "sharp" in set_.get(name, "").split(",") and set_[name][0] != "^"), "")
     plug_ins = {"NCCL": in_network.nccl_plug_in(root), "UCC": in_network.ucc_plug_in(root)}
     if not by_nccl and not by_ucc and not any(plug_ins.values()):
         return absent("no variable asks for it, and neither NCCL nor UCC has a plug-in for it")
