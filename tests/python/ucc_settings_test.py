@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from job_libraries_test import open_mpi, program
 
 from waywiser.apply.installed import installed_openmpi
 from waywiser.apply.job_libraries import JobLibraries, find_job_libraries
-from waywiser.apply.setting import Settings
+from waywiser.apply.render import render
+from waywiser.apply.setting import Setting, Settings
 from waywiser.errors import InputError
 from waywiser.prove.benchmarks import groups_of
 from waywiser.prove.tried import tried
@@ -60,6 +62,15 @@ def test_an_open_mpi_without_ucc_knows_none(jobs: JobLibraries, tmp_path: Path) 
     program(tmp_path / "bin/ompi_info", f"echo {UCC}")
     (tmp_path / "bin/ucc_info").unlink()
     assert not [name for name in installed_openmpi(jobs).known or {} if name.startswith("UCC_")]
+
+
+def test_the_file_of_open_mpi_has_none() -> None:
+    one = Setting("openmpi", "UCC_CL_BASIC_TLS", "ucp,sharp", "ucp", "tried by hand", "g", proof="2 x the speed")
+    settings = Settings("f", "m", settings=(replace(one, name="OMPI_MCA_coll_ucc_enable", value="1"), one))
+    assert "export UCC_CL_BASIC_TLS=ucp,sharp" in render(settings, "shell", ("openmpi",))
+    file = render(settings, "mca-params.conf", ("openmpi",))
+    assert "coll_ucc_enable = 1" in file and "\nUCC_" not in file
+    assert "# UCC_CL_BASIC_TLS=ucp,sharp: only in the environment" in file
 
 
 def test_a_clean_environment_has_none() -> None:
