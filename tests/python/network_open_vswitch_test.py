@@ -1,7 +1,8 @@
-"""What `waywiser network` says of a real Open vSwitch: its database with bridges, without a running switch."""
+"""What `waywiser network` says of a real Open vSwitch: its database without a running switch; a recorded machine."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from verb_runs import Run
 
 from waywiser.network.asking import live_network, run_command
 from waywiser.network.open_vswitch import OpenVSwitch, read_open_vswitch
@@ -76,3 +78,22 @@ def test_a_database_that_does_not_answer_is_unknown(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("OVS_RUNDIR", str(tmp_path))
     found = read_open_vswitch(live_network(), True)
     assert found.there is None and "ovs-vsctl" in found.why and os.linesep not in found.why
+
+
+def test_a_recorded_switch_has_its_rules_in_tc(run: Run) -> None:
+    folder = str(Path(__file__).parents[1] / "recorded_networks/open_vswitch_in_tc")
+    code, out, err = run("network", "--from", folder, "--strict", "--json")
+    value = json.loads(out)
+    assert (code, err, value["faults"]) == (0, "", [])
+    assert value["open_vswitch"] == {
+        "there": True, "why": "", "kind": "kernel", "offload": True, "bridges": ["br0"],
+    }  # fmt: skip
+    assert {rule["interface"] for rule in value["rules"]} == {"v1", "v2"}
+    assert {rule["where"] for rule in value["rules"]} == {"not_in_hw skip_hw"}
+    proofs = json.loads(run("network", "prove", "v1", "--from", folder, "--json")[1])["proofs"]
+    assert [(one["verdict"], one["sender"]) for one in proofs] == [
+        ("software", "e1"), ("software", "e1"), ("unknown", ""),
+    ]  # fmt: skip
+    assert proofs[0]["counted"] == {
+        "sent": 1000, "hardware": 0, "software": 1000, "arrived": 1000, "processors": 1000,
+    }  # fmt: skip

@@ -139,6 +139,9 @@ def test_a_packet_fits_its_rule() -> None:
     assert datagram[6] == 6 and struct.unpack_from("!H", datagram, 40) == (1,)
     assert heads(packet_for(flower("all", kind="matchall")))[0] == 0x0800
     assert heads(packet_for(flower(ct_state="-trk", ip_proto="sctp")))[1][9] == 132
+    by_open_vswitch = flower("ipv6", dst_mac="33:33:00:00:00:02", eth_type="ipv6", ip_flags={"frag": False})
+    assert by_open_vswitch.keys == "dst_mac 33:33:00:00:00:02 ip_flags nofrag"
+    assert heads(packet_for(by_open_vswitch))[0] == 0x86DD
 
 
 @pytest.mark.parametrize("protocol", ["udp", "tcp", "icmp"])
@@ -167,6 +170,7 @@ def test_checksums_are_right(protocol: str, family: str) -> None:
     [
         (flower(tcp_flags="0x2/2"), "tcp_flags"),
         (flower(ct_state="+trk+est"), "ct_state"),
+        (flower(ip_flags={"frag": True, "firstfrag": False}), "ip_flags"),
         (flower("arp", arp_op="request"), "arp_op"),
         (flower("arp"), "protocol arp"),
         (flower(kind="u32"), "rules of u32"),

@@ -17,7 +17,8 @@ _ADDRESSES = {  # for documents: RFC 5737, RFC 3849
 }
 _PORTS = {"src_port": "49152", "dst_port": "9"}  # 9: discard
 _MASKS = {"src_port_mask", "dst_port_mask"}  # the value beside them fits
-_KNOWN = {*_MACS, *_PORTS, *_MASKS, "src_ip", "dst_ip", "ip_proto", "vlan_id", "vlan_prio", "vlan_ethtype", "ct_state"}
+_FITS = {"ct_state": "-trk", "ip_flags": "nofrag"}  # what our packets are
+_KNOWN = {*_MACS, *_PORTS, *_MASKS, *_FITS, "src_ip", "dst_ip", "ip_proto", "vlan_id", "vlan_prio", "vlan_ethtype"}
 _FAMILIES = {"ip": 4, "ipv4": 4, "ipv6": 6, "all": 4, "": 4}
 _TEXT = b"waywiser network prove"
 _LEAST = 60  # bytes of an Ethernet frame, without its checksum
@@ -30,8 +31,7 @@ def packet_for(rule: Filter) -> bytes:
     words = rule.keys.split()
     keys = dict(zip(words[::2], words[1::2], strict=True)) if len(words) % 2 == 0 else {rule.keys: ""}
     strange = [key for key in keys if key not in _KNOWN]
-    if keys.get("ct_state", "-trk") != "-trk":
-        strange.append("ct_state")
+    strange += [key for key, value in _FITS.items() if keys.get(key, value) != value]
     tagged = rule.protocol == "802.1Q"
     family = _FAMILIES.get(keys.get("vlan_ethtype", "") if tagged else rule.protocol)
     if strange or family is None:
