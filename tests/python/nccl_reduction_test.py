@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doctor_in_network_cases import NOT_SERVED, PATH, PLUG_IN, SERVED
+from doctor_machines import build, nic
 from simulated_settings import Asked, collnet
 from verb_runs import Run
 
 from waywiser.apply import nccl_reduction
 from waywiser.apply.facts import Machine
-from waywiser.apply.nccl_reduction import IN_NETWORK, NAME, proposed
+from waywiser.apply.nccl_reduction import IN_NETWORK, NAME, here, proposed
 from waywiser.apply.provable import why_never_proved
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.simulated_times import NotTimed
@@ -64,6 +66,23 @@ def test_what_gains_too_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(nccl_reduction, "collective_times", times)
     (found,) = proposed(machine())
     assert isinstance(found, LeftOut) and found.why.endswith(": the default is right")
+
+
+@pytest.mark.parametrize(
+    ("commands", "files", "told"),
+    [
+        (SERVED, nic() | PLUG_IN, "but no benchmark of ours runs NCCL between nodes"),
+        ({}, nic() | PLUG_IN, "not known whether sharp_am serves mlx5_0:1"),
+        (NOT_SERVED, nic() | PLUG_IN, ""),
+        (SERVED, nic(), ""),
+        (SERVED, {}, ""),
+    ],
+)
+def test_on_this_machine_it_is_named_where_it_is(commands: Any, files: Any, told: str, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    found = list(here(build(tmp_path / "root", files, commands, PATH)))
+    assert [one.name for one in found] == ([NAME] if told else [])
+    assert all(told in one.why and "doctor D53" in one.why for one in found)
 
 
 def test_the_verb_shows_it_as_simulated(run: Run, tmp_path: Path) -> None:
