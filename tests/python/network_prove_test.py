@@ -205,6 +205,17 @@ def test_the_verb(run: Run, tmp_path: Path) -> None:
     assert (code, err.count("\n")) == (2, 1) and "lo: has no rules" in err
 
 
+def test_what_could_not_be_looked_at_is_unknown_also_without_rules(run: Run, tmp_path: Path) -> None:
+    answers = {key: None if key.startswith("tc ") else text for key, text in commands().items()}
+    machine(tmp_path, answers, prove_files())
+    head = {"schema": "waywiser.root", "version": 1, "user": 0, "commands": answers}
+    (tmp_path / "waywiser-root.json").write_text(json.dumps(head))
+    code, out, _ = run("network", "prove", "--from", str(tmp_path), "--strict", "--json")
+    value = json.loads(out)
+    assert (code, value["proofs"]) == (1, []) and value["unknown"][0]["what"] == "rules"
+    assert "unknown: rules: " in run("network", "prove", "--from", str(tmp_path))[1]
+
+
 def test_rules_that_others_reach(tmp_path: Path) -> None:
     later = {**rule(11, actions=[CT]), "chain": 4}
     asked = machine(tmp_path, commands({REP0: [later]}), prove_files())

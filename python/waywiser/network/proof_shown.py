@@ -44,6 +44,7 @@ def proofs_json(steering: Steering, proofs: Sequence[Proof], live: bool) -> str:
         "kernel": steering.kernel,
         "recorded": not live,
         "proofs": [_proof(one) for one in proofs],
+        "unknown": [{"what": subject, "why": why} for subject, why in steering.unknown],
     }
     return json.dumps(value, indent=1)
 
