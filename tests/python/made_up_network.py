@@ -123,15 +123,43 @@ def machine(folder: Path, answers: Mapping[str, str | None], files: Json | None 
     return Asked(build(folder, card_files() if files is None else files, answers, user=user))
 
 
+def prove_files() -> Json:
+    """The card's files with the link from the physical function to its virtual function."""
+    return card_files() | {f"/sys/bus/pci/devices/{PF}/virtfn0": ("link", f"/sys/devices/{VF}")}
+
+
+def proof(
+    before: Json, packet: str, looks: Sequence[tuple[int, int, int, int | None]], sent: str = "", cpu_hit: bool = True
+) -> dict[str, str | None]:
+    """What the tools say when the one rule of REP0 is proved. Each look: packets in hardware, in software, arrived,
+    seen by the processors. `sent`: why the packets could not be sent."""
+    mark, found = f" # {REP0} ingress pref {before['pref']} 1", commands({REP0: [before]})
+    told = before["options"]["actions"][0]["stats"]
+    start = (told.get("hw_packets", 0), told["packets"] - told.get("hw_packets", 0), 0, 0)
+    for when, look in [("before", start), *((f"after {number}", one) for number, one in enumerate(looks))]:
+        stats = {"packets": look[0] + look[1], "bytes": 0, "sw_packets": look[1], "hw_packets": look[0]}
+        action = {**before["options"]["actions"][0], "stats": stats}
+        row = {**before, "options": {**before["options"], "actions": [action]}}
+        found[f"tc -s -j filter show dev {REP0} ingress{mark} {when}"] = json.dumps([row])
+        found[f"{LINK_COMMAND}{mark} {when}"] = json.dumps([link(REP0, look[2])])
+        seen = {"ifname": REP0, **({"stats64": {"rx": {"packets": look[3]}}} if look[3] is not None else {})}
+        if cpu_hit:
+            found[f"ip -j stats show dev {REP0} group offload subgroup cpu_hit{mark} {when}"] = json.dumps([seen])
+    key = f"send packets from {GUEST} 1000 {packet}{mark}"
+    return {**found, **({f"! {key}": sent} if sent else {key: ""})}
+
+
 class MadeUpTc:
     """Interfaces with rules in memory, behind the commands of tc, ip and ethtool that apply and undo use.
 
-    `refuses`: whether the card refuses a rule with skip_sw. `breaks`: at which command to fail; None: at none.
+    `refuses`: whether the card refuses a rule. `offloads`: whether rules without a flag go to the card, too. `breaks`:
+    at which command to fail; None: at none.
     """
 
     def __init__(self, names: Sequence[str], refuses: Callable[[str], bool] = lambda words: False) -> None:
         self.names = names
         self.refuses = refuses
+        self.offloads = False
         self.breaks: int | None = None
         self.default_route = ""
         self.qdiscs: dict[str, str] = {}
@@ -184,7 +212,8 @@ class MadeUpTc:
             return Outcome(2, "", "RTNETLINK answers: Invalid argument")
         if "skip_sw" in words and self.refuses(" ".join(words)):
             return Outcome(2, "", "RTNETLINK answers: Operation not supported")
-        hardware = "skip_sw" in words
+        to_card = self.offloads and "skip_hw" not in words and not self.refuses(" ".join(words))
+        hardware = "skip_sw" in words or to_card
         options = {
             "handle": 1,
             "in_hw" if hardware else "not_in_hw": True,

@@ -61,11 +61,25 @@ def test_in_hardware_where_the_card_takes_all_rules(tmp_path: Path, capsys: pyte
     told = capsys.readouterr().out
     assert "# va: in hardware: hw-tc-offload is on" in told
     assert "va: 4 of 4 rules are in hardware" in told and "vb: 0 of 20 rules are in hardware" in told
-    assert "vb: in software after all, the card refuses: RTNETLINK answers: Operation not supported" in told
+    assert "vb: in software after all, the card refuses: 1 of 20 rules" in told
     assert apply_policy(file, Wishes(), asked, control, {}) == 0 and "no change" in capsys.readouterr().out
     assert undone(tc, file) == 0 and dumps(tc) == before
     assert apply_policy(file, Wishes(software=True), asked, control, {}) == 0
     assert (flags(tc, "va"), flags(tc, "vb")) == ({"skip_hw"}, {"skip_hw"})
+
+
+def test_rules_that_track_connections_are_in_software_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tc, file = MadeUpTc(NAMES), written(tmp_path)
+    asked, control = with_card(tc, tmp_path / "machine"), TrafficControl(tc)
+    before = dumps(tc)
+    assert apply_policy(file, Wishes(), asked, control, {}) == 0
+    assert (flags(tc, "va"), flags(tc, "vb")) == ({"skip_sw"}, {""})
+    told = capsys.readouterr().out
+    assert "# vb: in hardware and in software, which tracks new connections" in told
+    assert "vb: 20 of 20 rules are in hardware" in told and "after all" not in told
+    assert "skip_sw" not in "".join(line for line in told.splitlines() if " ct " in line)
+    assert apply_policy(file, Wishes(), asked, control, {}) == 0 and "no change" in capsys.readouterr().out
+    assert undone(tc, file) == 0 and dumps(tc) == before
 
 
 @pytest.mark.parametrize("breaks", range(0, 25, 3))

@@ -1,4 +1,4 @@
-"""`waywiser network apply` and `undo` with a real tc in a network namespace."""
+"""`waywiser network apply`, `undo` and `prove` with a real tc in a network namespace."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from network_policies import NAMES, POLICY, dumps, random_policy
 from waywiser.network.applying import Wishes, apply_policy
 from waywiser.network.asking import Asked, Outcome, live_network, run_command
 from waywiser.network.flower import COOKIE
+from waywiser.network.proving import prove
 from waywiser.network.traffic_control import TrafficControl
 from waywiser.network.undoing import undo_policy
 
@@ -103,3 +104,55 @@ def test_a_real_tc_applies_and_undoes(namespace: Namespace, tmp_path: Path) -> N
         assert apply_policy(file, Wishes(), asked, control, {}) == 0 and dumps(namespace) == after
         assert undo_policy(tmp_path / f"{number}.yaml.undo.json", False, False, control) == 0
         assert dumps(namespace) == before
+
+
+RULES = (
+    ("10", "ip", "flower ip_proto udp dst_port 1000-2000 dst_ip 10.1.0.0/16 action drop"),
+    ("11", "ipv6", "flower ip_proto tcp dst_port 80 action mirred egress redirect dev vc"),
+    ("12", "802.1Q", "flower vlan_id 5 vlan_ethtype ipv4 action pass"),
+    ("13", "all", "matchall action pass"),
+    ("14", "ip", "flower ip_proto icmp action pass"),
+)
+
+
+def test_real_packets_go_by_software(namespace: Namespace) -> None:
+    """The packets come from the same namespace, then from another one, and nothing is left behind."""
+    namespace.run("tc", "qdisc", "add", "dev", "va", "clsact")
+    for pref, protocol, words in RULES:
+        namespace.run(*f"tc filter add dev va ingress protocol {protocol} pref {pref} {words}".split())
+    before = namespace.run("ip", "-j", "link", "show").output, namespace.run("tc", "-j", "qdisc", "show").output
+    asked = Asked(live_network().root, namespace)
+    proofs = prove(asked, "va", False, 1.0, lambda _: None)[1]
+    assert [(one.rule.pref, one.verdict) for one in proofs] == [
+        (10, "software"), (11, "software"), (12, "software"), (13, "software"), (14, "neither"),
+    ]  # fmt: skip
+    assert "va ingress pref 13 takes them first" in proofs[-1].why
+    assert (
+        namespace.run("ip", "-j", "link", "show").output,
+        namespace.run("tc", "-j", "qdisc", "show").output,
+    ) == before
+    other = Namespace(f"{namespace.name}-b")
+    assert run_command(["ip", "netns", "add", other.name]).code == 0
+    try:
+        namespace.run("ip", "link", "set", "dev", NAMES[1], "netns", other.name)
+        other.run("ip", "link", "set", "dev", NAMES[1], "up")
+        asked = Asked(live_network().root, namespace)
+        found = prove(asked, "va", False, 1.0, lambda _: None)[1]
+        assert [one.verdict for one in found[2:]] == ["software", "software", "neither"]
+    finally:
+        subprocess.run(["ip", "netns", "del", other.name], check=False, timeout=60)
+
+
+def test_a_user_who_may_not_send_gets_unknown(namespace: Namespace) -> None:
+    namespace.run("tc", "qdisc", "add", "dev", "va", "clsact")
+    words = "tc filter add dev va ingress protocol all pref 1 matchall action pass"
+    namespace.run(*words.split())
+
+    def without_rights(words: Any) -> Outcome:
+        drop = ("setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw") if "-I" in words else ()
+        return namespace([*drop, *words])
+
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is not installed")
+    (found,) = prove(Asked(live_network().root, without_rights), "va", False, 1.0)[1]
+    assert (found.verdict, found.counted) == ("unknown", None) and "needs root (CAP_NET_RAW)" in found.why

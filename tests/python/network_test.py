@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from doctor_machines import build
 from made_up_network import (
+    AGAIN,
     CT,
     PF,
     REP0,
@@ -24,7 +25,7 @@ from verb_runs import Run
 
 from waywiser.look.finding import Status, Unknown
 from waywiser.network.asking import Asked, Outcome, replayed, run_command
-from waywiser.network.faults import FAULTS, name_faults, tracks_in_hardware, worst
+from waywiser.network.faults import FAULTS, name_faults, worst
 from waywiser.network.filters import read_filters
 from waywiser.network.steering import look
 
@@ -32,7 +33,7 @@ HEALTHY: dict[str, dict[str, Any]] = {
     "switchdev, rules in hardware": {},
     "switchdev, no rules yet": {"rules": {}, "qdiscs": ()},
     "legacy without virtual functions": {"mode": "legacy", "files": card_files(functions=0), "rules": {}, "qdiscs": ()},
-    "connection tracking in hardware": {"rules": {REP0: [rule(actions=[CT])]}},
+    "connection tracking in hardware": {"rules": {REP0: [rule(actions=[CT], skip_sw=False)]}},
     "nothing counted, nothing moved": {"rules": {REP0: [rule(packets=0)]}, "moved": 3},
     "Open vSwitch that offloads": {"open_vswitch": {"hw-offload": "true"}, "master": "ovs-system"},
 }
@@ -40,7 +41,7 @@ FAULTY: dict[str, dict[str, Any]] = {
     "N01": {"mode": "legacy", "rules": {}, "qdiscs": ()},
     "N02": {"offload": "off", "rules": {}, "qdiscs": ()},
     "N03": {"rules": {REP0: [rule(packets=0)]}},
-    "N04": {"rules": {REP0: [rule(actions=[CT])]}, "files": card_files(kernel="5.4.0-1")},
+    "N04": {"rules": {REP0: [rule(actions=[CT])]}},
     "N05": {"qdiscs": (UPLINK, REP0)},
     "N06": {"rules": {REP0: [rule(in_hw=False, not_in_hw=True), rule(11)]}},
     "N07": {"rules": {REP0: [rule(**{**SOFTWARE, "skip_hw": True}), rule(11)]}},
@@ -85,18 +86,32 @@ def test_rules_left_in_hardware_after_the_offload_was_switched_off(tmp_path: Pat
     assert named == {"N02", "N06"}
 
 
-def test_open_vswitch_on_doca(tmp_path: Path) -> None:
-    found = look(looked(tmp_path, open_vswitch={"doca-init": "true", "hw-offload": "true"}))
-    assert found.open_vswitch.kind == "DOCA"
-    assert [one.id for one in name_faults(found)] == ["N10"]
-
-
 @pytest.mark.parametrize(
-    ("driver", "kernel", "does"),
-    [("mlx5_core", "5.7.0", True), ("mlx5_core", "5.6.19", False), ("ice", "6.12.1", False), ("mlx5_core", "", False)],
+    ("options", "bridge", "kind", "where"),
+    [
+        ({"doca-init": "true"}, "", "DOCA", "on DOCA"),
+        ({"doca-init": "true", "dpdk-init": "true"}, "netdev", "DOCA", "on DOCA"),
+        ({"dpdk-init": "try"}, "", "DPDK", "on DPDK"),
+        ({"dpdk-init": "false"}, "netdev", "userspace", "in userspace"),
+        ({}, "netdev", "userspace", "in userspace"),
+    ],
 )
-def test_which_drivers_track_in_hardware(driver: str, kernel: str, does: bool) -> None:
-    assert tracks_in_hardware(driver, kernel) is does
+def test_open_vswitch_beside_the_kernel(
+    options: dict[str, str], bridge: str, kind: str, where: str, tmp_path: Path
+) -> None:
+    found = look(looked(tmp_path, open_vswitch={**options, "hw-offload": "true"}, bridge=bridge))
+    (named,) = name_faults(found)
+    assert (found.open_vswitch.kind, named.id) == (kind, "N10") and f"runs {where}: tc says" in named.finding.text
+
+
+def test_rules_for_packets_that_leave_are_shown_and_named(tmp_path: Path) -> None:
+    answers = commands(rules={})
+    for mark in ("", AGAIN):
+        answers[f"tc -s -j filter show dev {REP0} egress{mark}"] = json.dumps([rule(**SOFTWARE)])
+    found = look(machine(tmp_path, answers))
+    named = [one for one in name_faults(found) if one.id]
+    assert [one.direction for one in found.filters] == ["egress"] and [one.id for one in named] == ["N08"]
+    assert f"{REP0} egress pref 10" in named[0].finding.text
 
 
 def test_who_decides(tmp_path: Path) -> None:
@@ -148,6 +163,8 @@ def test_a_rule_as_tc_prints_it() -> None:
     (found,) = read_filters([{"protocol": "ip", "pref": 20, "kind": "flower", "chain": 0}, row], "eth2", "ingress")
     assert (found.hardware, found.packets, found.hardware_packets, found.software_packets) == (True, 9, 4, 5)
     assert found.keys == "dst_ip 10.1.0.0/16" and found.actions == ("mirred redirect egress eth2_1",)
+    row["options"]["keys"] = {"ip_proto": "udp", "dst_port": {"start": 1000, "end": 2000}}
+    assert read_filters([row], "eth2", "ingress")[0].keys == "ip_proto udp dst_port 1000-2000"
     older = rule(20, packets=9)  # a tc that does not tell hardware and software apart
     del older["options"]["actions"][0]["stats"]["hw_packets"], older["options"]["actions"][0]["stats"]["sw_packets"]
     assert read_filters([older], "eth2", "ingress")[0].hardware_packets == 9
@@ -216,11 +233,12 @@ def test_the_verb_on_this_machine(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["sing"], "is none of show, apply, undo"),
+        (["sing"], "is none of show, prove, apply, undo"),
         (["show", "x"], "show takes no file"),
         (["apply"], "apply needs a file"),
         (["undo", "/nowhere/x"], "/nowhere/x"),
         (["apply", "x", "--record", "y"], "--record is for show"),
+        (["show", "--watch"], "--watch is for prove"),
         (["apply", "x", "--from", "y"], "--from is a recorded machine"),
         (["--from", "/nowhere"], "no such folder"),
     ],

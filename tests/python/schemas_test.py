@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,10 @@ from waywiser.bench.outcome import JSON
 from waywiser.monitor.counters import Sample
 from waywiser.network.faults import name_faults
 from waywiser.network.flower import entries_of
+from waywiser.network.judging import Counted
 from waywiser.network.policy_reader import parse_policy
+from waywiser.network.proof_shown import proofs_json
+from waywiser.network.proving import prove as prove_network
 from waywiser.network.shown import steering_json
 from waywiser.network.steering import look
 from waywiser.network.traffic_control import Dump
@@ -119,6 +123,17 @@ def network() -> Json:
     return value
 
 
+def network_proof() -> Json:
+    folder = Path(tempfile.mkdtemp(prefix="waywiser-network-"))
+    try:
+        steering, proofs = prove_network(made_up_network.machine(folder, made_up_network.commands()), "", False, 0.0)
+    finally:
+        shutil.rmtree(folder)
+    counted = [replace(proofs[0], counted=Counted(1000, 1000, 0, 1000, seen)) for seen in (0, None)]
+    value: Json = json.loads(proofs_json(steering, [*proofs, *counted], False))
+    return value
+
+
 def network_undo() -> Json:
     entries = entries_of(parse_policy("rules: [{on: va, do: drop}]", "made up"))
     value: Json = json.loads(kept_json(entries, {"va": Dump("[]", "[]")}))
@@ -138,6 +153,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "offload": offload,
     "coalescing": coalesced,
     "network": network,
+    "network_proof": network_proof,
     "network_undo": network_undo,
     "root": lambda: {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": None}, "spaces": {"/dev": [2, 1]}},
 }
@@ -218,6 +234,7 @@ def test_what_this_machine_writes(run: Run, tmp_path: Path) -> None:
         ["bench", "all_reduce", "--machine", "hse-a", "--sizes", "8,1K", "--json"],
         ["env", "--json"],
         ["network", "--json", "--seconds", "0"],
+        ["network", "prove", "--json"],
         ["topology", "--json"],
         ["topology", "--machine", "hse-e", "--json"],
     ],

@@ -13,7 +13,7 @@ from functools import partial
 
 from verb_runs import Run
 
-from waywiser.apply import nccl_network, ucx_rails
+from waywiser.apply import nccl_network, nccl_reduction, ucx_rails
 from waywiser.apply.nearest import LEVELS
 from waywiser.apply.node_switches import NAMES, SIZES, NodeRoads, Road, wins
 from waywiser.apply.trials import Trial, judged
@@ -111,6 +111,20 @@ def _nccl(asked: Asked) -> dict[str, str]:
     if wanted and asked.purpose != "latency":  # the sum over the sizes, large ones included
         assert sum(trials[best.value]["all_reduce"].values()) < sum(trials["near"]["all_reduce"].values())
     return wanted
+
+
+def collnet(asked: Asked, value: str | None) -> None:
+    """Only for clusters whose switches add: their words are --cluster FILE."""
+    if "--machine" in asked.words:
+        assert value is None
+        return
+    shared = ("--set", "gdr=near", "--set", "pxn=on", "--algorithms")
+    usual = ",".join(nccl_network.COLLECTIVES["all_reduce"])
+    trials: dict[str, Trial] = {
+        setting: {"all_reduce": asked.times("all_reduce", nccl_network.SIZES, *shared, algorithms)}
+        for setting, algorithms in (("0", usual), ("1", f"{usual},{nccl_reduction.IN_NETWORK}"))
+    }
+    assert judged(trials, "0", asked.purpose).value == (value or "0")
 
 
 def distance(asked: Asked, value: str | None) -> None:
@@ -215,6 +229,7 @@ SIMULATED: dict[str, Check] = {
     "UCX_TCP_MAX_BW": partial(rate_of, {"": ("ucx transports=network-tcp", "host0-to-host0")}),
     "NCCL_NET_GDR_LEVEL": nccl_level,
     "NCCL_NET_GDR_READ": nccl_read,
+    "NCCL_COLLNET_ENABLE": collnet,
     "NCCL_P2P_LEVEL": peers_across,
     "MPIR_CVAR_CH4_OFI_ENABLE_HMEM": hmem,
     "MPIR_CVAR_GPU_FAST_COPY_MAX_SIZE_H2D": partial(fast_copy, INTO),

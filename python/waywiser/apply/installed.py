@@ -62,7 +62,18 @@ def installed_openmpi(jobs: JobLibraries) -> Installed:
     known = {f"OMPI_MCA_{name}": value for name, value in values}
     components = re.findall(r"^mca:(\w{1,40}):(\w{1,40}):version:", told, re.MULTILINE)
     known |= {f"component {framework} {component}": "" for framework, component in components}
+    if ("coll", "ucc") in components:
+        known |= _ucc_variables(jobs)
     return Installed(jobs.mpi.text, known, file=jobs.mpi.libmpi or jobs.mpi.mpirun)
+
+
+def _ucc_variables(jobs: JobLibraries) -> dict[str, str]:
+    """Those of UCC, which runs collectives for Open MPI, with their defaults; none if there is no ucc_info."""
+    try:
+        told = jobs.root().run("ucc_info", "-caf")
+    except Unknown:
+        return {}
+    return dict(re.findall(r"^(UCC_[A-Z0-9_]{1,80})=(.{0,400})$", told, re.MULTILINE))
 
 
 def installed_mpich(jobs: JobLibraries) -> Installed:
@@ -116,7 +127,7 @@ def refused(target: str, settings: Mapping[str, str], jobs: JobLibraries) -> str
 
 def _dry_run(argv: tuple[str, ...], settings: Mapping[str, str], given: Mapping[str, str]) -> str:
     """Both outputs of a tool with the variables set."""
-    clean = {name: value for name, value in given.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
+    clean = {name: value for name, value in given.items() if not name.startswith(("UCX_", "UCC_", "OMPI_", "PMIX_"))}
     try:
         done = subprocess.run(
             argv,
@@ -150,6 +161,8 @@ def _refused_by_openmpi(settings: Mapping[str, str], jobs: JobLibraries) -> str:
         return " ".join(said.split())[:200]
     shown = dict(re.findall(r"^mca:\w*:\w*:param:(\w+):value:(.*)$", said, re.MULTILINE))
     for name, value in settings.items():
+        if name.startswith("UCC_"):  # no part of Open MPI, which does not show it
+            continue
         told = shown.get(name.removeprefix("OMPI_MCA_"))
         if told != value:
             return f"ompi_info shows {told!r} for {name}={value}"

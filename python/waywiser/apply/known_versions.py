@@ -32,7 +32,7 @@ _UCX: tuple[tuple[_Version, dict[str, str]], ...] = (
 _LAST_UCX = (1, 22)
 # Before 2.6 NCCL read distances as numbers and no topology file.
 _FIRST_NCCL, _LAST_NCCL = (2, 6), (2, 32)
-_NCCL = ("P2P_DISABLE", "P2P_LEVEL", "IB_HCA", "NET_GDR_LEVEL", "NET_GDR_READ", "TOPO_FILE")
+_NCCL = ("P2P_DISABLE", "P2P_LEVEL", "IB_HCA", "NET_GDR_LEVEL", "NET_GDR_READ", "TOPO_FILE", "COLLNET_ENABLE")
 
 
 def told_libraries(ucx: str, nccl: str) -> dict[str, Installed]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from waywiser.apply import nccl_network
+from waywiser.apply import nccl_network, nccl_reduction
 from waywiser.apply.facts import Machine
 from waywiser.apply.nearest import near_nics, rdma_nics
 from waywiser.apply.setting import LeftOut, Setting
@@ -23,6 +23,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
     yield from _peers(machine)
     yield from _nics(machine)
     yield from nccl_network.proposed(machine, near_nics(machine))
+    yield from nccl_reduction.proposed(machine)
     yield from _topology(machine)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from waywiser.apply import mpich, nccl, openmpi, ucx
+from waywiser.apply import mpich, nccl, nccl_reduction, openmpi, ucx
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed, installed, refused
 from waywiser.apply.job_libraries import JobLibraries, find_job_libraries
@@ -56,6 +56,7 @@ def settings_for(
     if not unchecked:
         kept, refusals = _tried(kept, dry_run)
         left += refusals
+        left += nccl_reduction.here(Root()) if "nccl" in targets else []
     topology = machine.topology
     fingerprint = machine.profile.fingerprint if machine.profile else topology.fingerprint
     product = "" if unchecked else Root().text("/sys/class/dmi/id/product_name") or ""

@@ -10,7 +10,7 @@ from waywiser.apply.setting import Setting
 _NETWORK = ("UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TCP_", "UCX_IB_")
 _NOT_TIMED = (
     "UCX_IB_GPU_DIRECT_RDMA", "UCX_RNDV_MEMTYPE_", "UCX_RNDV_FRAG_", "UCX_DISTANCE_", "NCCL_IB_", "NCCL_NET",
-    "NCCL_TOPO_FILE", "OMPI_MCA_btl_openib_",
+    "NCCL_TOPO_FILE", "NCCL_COLLNET_", "OMPI_MCA_btl_openib_",
 )  # fmt: skip
 _GPU = ("UCX_CUDA_", "UCX_GDR_COPY_")
 _WITHIN_NODE = ("UCX_POSIX_", "UCX_SYSV_", "UCX_CMA_", "OMPI_MCA_btl_vader_", "OMPI_MCA_btl_sm_")

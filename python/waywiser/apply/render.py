@@ -80,6 +80,9 @@ def _own_file(settings: Settings, chosen: Sequence[Setting], form: str, kept_bac
     if form == "ucx.conf" and settings.product:  # UCX uses a section if all of its filters match
         lines += [f"[waywiser {settings.fingerprint}]", f"Product name={settings.product}"]
     for one in chosen:
+        if one.name.startswith("UCC_"):  # UCC reads no file of Open MPI
+            lines.append(f"# {one.name}={one.value}: only in the environment")
+            continue
         name = one.name.removeprefix("OMPI_MCA_") if form == "mca-params.conf" else one.name
         lines += [f"# {_reason(one)}", f"{name} = {one.value}" if form == "mca-params.conf" else f"{name}={one.value}"]
     lines += [f"# {line}" for line in kept_back]

@@ -12,7 +12,7 @@ from waywiser.json_fields import Node
 
 SCHEMA = "waywiser.settings"
 VERSION = 1
-NAME = re.compile(r"(?:UCX|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
+NAME = re.compile(r"(?:UCX|UCC|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
 TARGETS = ("ucx", "openmpi", "mpich", "nccl")
 MEASURED, SIMULATED = "measured", "simulated"
 NOT_CHECKED = "not checked: another machine"
@@ -121,7 +121,7 @@ class Settings:
 def _variable(node: Node) -> Setting:
     name, value = node.text("name"), node.text("value")
     if not NAME.fullmatch(name):  # only these may enter the environment of a program; never LD_PRELOAD
-        raise node.child("name").refuse("must be a variable of UCX, Open MPI, MPICH or NCCL")
+        raise node.child("name").refuse("must be a variable of UCX, UCC, Open MPI, MPICH or NCCL")
     return Setting(
         node.word("target", TARGETS),
         name,

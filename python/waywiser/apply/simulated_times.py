@@ -47,12 +47,18 @@ def transfer_times(
 
 
 def collective_times(
-    machine: Machine, operation: str, algorithms: Sequence[str], sizes: Sequence[int], direct: Sequence[str], pxn: bool
+    machine: Machine,
+    operation: str,
+    algorithms: Sequence[str],
+    sizes: Sequence[int],
+    direct: Sequence[str],
+    pxn: bool,
+    nodes: int = 2,
 ) -> dict[str, Times]:
-    """On two nodes of this type, under each value of `direct`: the least time of the algorithms at each size.
+    """On nodes of this type, under each value of `direct`: the least time of the algorithms at each size.
     Raises NotTimed."""
     network, costs = _network(machine)
-    cluster = Cluster(machine.topology.name, {**network, "nodes": 2}, costs=costs)
+    cluster = Cluster(machine.topology.name, {**network, "nodes": nodes}, costs=costs)
     run = Collective(machine.topology, cluster, operation, sizes, algorithms, direct=direct, pxn=pxn)
     try:
         cases = [case for case in run.run(_silent) if not case.unavailable]

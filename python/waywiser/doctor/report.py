@@ -84,7 +84,7 @@ def selected(words: str, option: str = "--only") -> list[Check]:
     for word in wanted:
         if not any(_named(check, word) for check in CHECKS):
             groups = ", ".join(dict.fromkeys(check.group for check in CHECKS))
-            raise InputError(f"{option} {word!r}: write ids (D01 to D47) or groups ({groups})")
+            raise InputError(f"{option} {word!r}: write ids (D01 to D55) or groups ({groups})")
     return [check for check in CHECKS if not wanted or any(_named(check, word) for word in wanted)]
 
 

@@ -59,7 +59,7 @@ class Live:
         given = os.environ if self._environment is None else self._environment
         argv, extra = self.resolved(command, given.get("PATH"))
         # Settings for the libraries must not change what the libraries report about themselves.
-        kept = {name: value for name, value in given.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
+        kept = {name: value for name, value in given.items() if not name.startswith(("UCX_", "UCC_", "OMPI_", "PMIX_"))}
         environment = {**kept, **extra}
         name = " ".join(command[:3])
         with tempfile.TemporaryFile() as output:

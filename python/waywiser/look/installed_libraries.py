@@ -14,6 +14,8 @@ FOLDERS = (
     "/usr/local/lib",
     "/opt/hpcx/ucx/lib",
     "/opt/hpcx/ompi/lib",
+    "/opt/hpcx/ucc/lib",
+    "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
     "/usr/mpi/gcc/openmpi/lib",
 )
 _WHEELS = {

@@ -18,7 +18,7 @@ from waywiser.network.own_connection import check_own_connection
 from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import read_policy
 from waywiser.network.steering import Steering, look
-from waywiser.network.traffic_control import Dump, TrafficControl, what_is_missing
+from waywiser.network.traffic_control import Dump, TrafficControl, key_of, what_is_missing
 from waywiser.network.undoing import kept_json
 
 _HARDWARE = "skip_sw"
@@ -37,10 +37,11 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the rules of an interface go: the flag of tc, and why."""
+    """Where the rules of an interface go: the flag of tc, and why. `both`: in hardware and in software."""
 
     flag: str
     why: str
+    both: bool = False
 
 
 def apply_policy(
@@ -100,6 +101,7 @@ def _check_names(policy: Policy, asked: Asked) -> None:
 def places_of(policy: Policy, steering: Steering, software: bool) -> dict[str, Place]:
     """For each interface whether its card takes the rules."""
     found = {}
+    tracked = {rule.on for rule in policy.rules if rule.new is not None}
     for name in policy.interfaces:
         one = steering.named(name)
         if one is None or not one.address:
@@ -110,6 +112,9 @@ def places_of(policy: Policy, steering: Steering, software: bool) -> dict[str, P
             found[name] = Place("", f"in software: hw-tc-offload is {one.offload}")
         elif software:
             found[name] = Place("skip_hw", "in software, as --software wants")
+        elif name in tracked:
+            why = "in hardware and in software, which tracks new connections: hw-tc-offload is on"
+            found[name] = Place("", why, True)
         else:
             found[name] = Place(_HARDWARE, "in hardware: hw-tc-offload is on")
     return found
@@ -140,7 +145,7 @@ def make(
     """Adds all rules. Returns a note for each interface that went to software. Raises Error; then nothing is left.
 
     If the card refuses one rule, all rules of its interface go to software: those in hardware come before all others,
-    so a mixture would have another order than the policy.
+    so a mixture would have another order than the policy. Connection tracking needs its rules in software, too.
     """
     notes = []
     try:
@@ -148,11 +153,14 @@ def make(
             control.run(words)
         for name, place in places.items():
             own = [one for one in entries if one.interface == name]
-            refused = _try(own, place.flag, control) if place.flag == _HARDWARE else ""
+            for_card = place.both or place.flag == _HARDWARE
+            refused = _try(own, place.flag, control) if for_card else ""
+            if place.both and not refused:
+                refused = _not_in_hardware(name, own, control)
             if refused:
                 notes.append(f"{name}: in software after all, the card refuses: {refused}")
                 control.remove(own)
-            if refused or place.flag != _HARDWARE:
+            if refused or not for_card:
                 for one in own:
                     control.run(one.add("skip_hw" if refused else place.flag))
     except (Error, KeyboardInterrupt):
@@ -161,6 +169,13 @@ def make(
             control.remove_qdisc(name)
         raise
     return notes
+
+
+def _not_in_hardware(interface: str, entries: Sequence[Entry], control: TrafficControl) -> str:
+    """How many of the entries the card has not; nothing if it has all."""
+    there = {key_of(one) for one in control.dump(interface).filters(interface) if one.hardware}
+    missing = sum(key_of(one) not in there for one in entries)
+    return f"{missing} of {len(entries)} rules" if missing else ""
 
 
 def _try(entries: Sequence[Entry], flag: str, control: TrafficControl) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _SECONDS = 20.0
 _LARGEST = 16 << 20
 _FAILED = "!"
 _SYSTEM_FOLDERS = "/usr/sbin:/sbin"  # not in the PATH of every user
+_SENDER = Path(__file__).with_name("sending.py")
 
 
 @dataclass(frozen=True)
@@ -89,14 +91,15 @@ class Asked:
         """Whether the tools ran as root."""
         return self.root.user == 0
 
-    def said(self, *command: str, mark: str = "") -> str:
-        """Standard output of a command. `mark` tells a second run from the first. Raises Unknown with the reason."""
+    def said(self, *command: str, mark: str = "", runs: Sequence[str] = ()) -> str:
+        """Standard output of a command. `mark` tells a second run from the first; `runs`: what runs in its place.
+        Raises Unknown with the reason."""
         key = " ".join(command) + mark
         if self._runner is None:
             return self._replayed(key)
         if key not in self._answers and f"{_FAILED} {key}" not in self._answers:
             try:
-                done = self._runner(command)
+                done = self._runner(runs or command)
             except Unknown as error:
                 self._answers[key] = None
                 self._answers[f"{_FAILED} {key}"] = str(error)
@@ -127,6 +130,13 @@ class Asked:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise Unknown(f"'{' '.join(command[:4])}' printed no valid JSON") from None
+
+    def send(self, interface: str, count: int, packet: bytes, namespace: str = "", mark: str = "") -> None:
+        """Sends a packet `count` times out of an interface, in another namespace if one is named. Raises Unknown."""
+        words = (interface, str(count), packet.hex())
+        inside = ("ip", "netns", "exec", namespace) if namespace else ()
+        runs = (*inside, sys.executable, "-I", str(_SENDER), *words)
+        self.said("send", "packets", "from", *words, mark=mark, runs=runs)
 
     def text(self, path: str) -> str | None:
         """A file's content; None if it is not there. Raises Unknown."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -11,8 +10,6 @@ from waywiser.network.filters import Filter
 from waywiser.network.interfaces import REPRESENTOR, Interface
 from waywiser.network.steering import Steering
 
-# Driver -> the first kernel in which it offloads connection tracking.
-TRACKING = {"mlx5_core": (5, 7), "nfp": (5, 14), "sfc": (6, 6)}
 MOVING = 100  # packets in one look: below, an interface counts as idle
 
 
@@ -82,21 +79,11 @@ def _counting_nothing(steering: Steering) -> Iterator[str]:
             )
 
 
-def tracks_in_hardware(driver: str, kernel: str) -> bool:
-    """Whether this driver of this kernel offloads connection tracking."""
-    found = re.match(r"(\d+)\.(\d+)", kernel)
-    first = TRACKING.get(driver)
-    return bool(first and found and (int(found[1]), int(found[2])) >= first)
-
-
 def _tracking(steering: Steering) -> Iterator[str]:
-    for one, rules in _by_interface(steering):
-        wrong = [rule for rule in rules if rule.skip_sw and any(act.startswith("ct") for act in rule.actions)]
-        if wrong and not tracks_in_hardware(one.driver, steering.kernel):
-            yield (
-                f"{_count(wrong)}: skip_sw together with ct, which {one.driver or 'the driver'} of Linux"
-                f" {steering.kernel or '(version not known)'} does not offload"
-            )
+    for _, rules in _by_interface(steering):
+        wrong = [rule for rule in rules if rule.skip_sw and any(act.split(" ")[0] == "ct" for act in rule.actions)]
+        if wrong:
+            yield f"{_count(wrong)}: skip_sw together with ct, and new connections are tracked in software alone"
 
 
 def _no_qdisc(steering: Steering) -> Iterator[str]:
@@ -137,8 +124,9 @@ def _open_vswitch_off(steering: Steering) -> Iterator[str]:
 
 def _beside_the_kernel(steering: Steering) -> Iterator[str]:
     kind = steering.open_vswitch.kind
-    if kind in ("DPDK", "DOCA"):
-        yield f"Open vSwitch runs on {kind}: tc says nothing about its rules, nor whether they are in hardware"
+    if kind in ("DPDK", "DOCA", "userspace"):
+        where = "in userspace" if kind == "userspace" else f"on {kind}"
+        yield f"Open vSwitch runs {where}: tc says nothing about its rules, nor whether they are in hardware"
 
 
 def _own_processors(steering: Steering) -> Iterator[str]:
@@ -167,8 +155,8 @@ FAULTS = (
     ),
     Fault(
         "N04",
-        "connection tracking that the card cannot do",
-        "leave skip_sw out of rules with ct, or take a driver that offloads it (mlx5_core since Linux 5.7)",
+        "connection tracking kept out of software",
+        "make the rules again without skip_sw: tc filter show then says whether they are in_hw, too",
         True,
         _tracking,
     ),

@@ -96,4 +96,8 @@ def _whole(value: Any) -> int:
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, dict) and {"start", "end"} <= value.keys():  # a range of ports
+        return f"{_word(value['start'])}-{_word(value['end'])}"
+    if isinstance(value, dict) and value and all(isinstance(one, bool) for one in value.values()):  # flags
+        return ",".join(("" if is_set else "no") + clean(key, 20) for key, is_set in value.items())
     return clean(str(value), 80) if isinstance(value, (str, int, float)) else "..." if value else ""

@@ -9,12 +9,14 @@ from waywiser.json_fields import clean
 from waywiser.look.finding import Unknown
 from waywiser.network.asking import Asked
 
+_ON = ("true", "try")
 _OPTION = re.compile(r'"?([\w-]+)"?="?([^",}]*)"?')
 
 
 @dataclass(frozen=True)
 class OpenVSwitch:
-    """`there`: None if not known, then `why`. `kind`: "kernel", "DPDK" or "DOCA"; of these two tc knows no rules."""
+    """`there`: None if not known, then `why`. `kind`: "kernel", or what moves the packets instead, of which tc knows no
+    rules: "DPDK", "DOCA", or "userspace" if neither is named."""
 
     there: bool | None
     why: str = ""
@@ -35,9 +37,11 @@ def read_open_vswitch(asked: Asked, in_kernel: bool) -> OpenVSwitch:
     data = rows.get("data") if isinstance(rows, dict) else None
     pairs = [row for row in data if isinstance(row, list) and len(row) == 2] if isinstance(data, list) else []
     kind = "kernel"
-    if options.get("doca-init") == "true":
+    if options.get("doca-init") in _ON:
         kind = "DOCA"
-    elif options.get("dpdk-init") == "true" or any(row[1] == "netdev" for row in pairs):
+    elif options.get("dpdk-init") in _ON:
         kind = "DPDK"
+    elif any(row[1] == "netdev" for row in pairs):
+        kind = "userspace"
     bridges = tuple(clean(str(row[0]), 64) for row in pairs)
     return OpenVSwitch(True, "", kind, options.get("hw-offload") == "true", bridges)

@@ -47,6 +47,12 @@ class Steering:
         return [one for one in self.filters if one.interface == name]
 
 
+def read_rules(asked: Asked, one: Interface, direction: str, mark: str = "") -> list[Filter]:
+    """The rules of an interface with their counters. Raises Unknown, ValueError."""
+    where = ("block", str(one.block)) if one.block and direction == "ingress" else ("dev", one.name, direction)
+    return read_filters(asked.json("tc", "-s", "-j", "filter", "show", *where, mark=mark), one.name, direction)
+
+
 class _Look:
     """One look at a machine; what fails is noted with its reason."""
 
@@ -75,10 +81,8 @@ class _Look:
     def filters(self, one: Interface, mark: str = "") -> list[Filter]:
         found: list[Filter] = []
         for direction in ("ingress", "egress") if one.qdisc == "clsact" else ("ingress",) if one.qdisc else ():
-            where = ("block", str(one.block)) if one.block and direction == "ingress" else ("dev", one.name, direction)
             try:
-                value = self.asked.json("tc", "-s", "-j", "filter", "show", *where, mark=mark)
-                found += read_filters(value, one.name, direction)
+                found += read_rules(self.asked, one, direction, mark)
             except (Unknown, ValueError) as error:
                 self.note(f"rules of {one.name}", error)
         return found

@@ -10,7 +10,12 @@ from waywiser.apply.job_libraries import JobLibraries
 from waywiser.apply.setting import NAME, Setting, Settings
 from waywiser.errors import InputError
 
-_PREFIXES = {"openmpi": {"OMPI_MCA_": "openmpi", "UCX_": "ucx"}, "nccl": {"NCCL_": "nccl"}, "ucx": {"UCX_": "ucx"}}
+# UCC runs collectives for Open MPI, so its variables only make sense beside those of coll ucc.
+_PREFIXES = {
+    "openmpi": {"OMPI_MCA_": "openmpi", "UCC_": "openmpi", "UCX_": "ucx"},
+    "nccl": {"NCCL_": "nccl"},
+    "ucx": {"UCX_": "ucx"},
+}
 
 
 def tried(settings: Settings, library: str, options: Sequence[str], jobs: JobLibraries) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-STEERING = ("UCX_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
+STEERING = ("UCX_", "UCC_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
 # Variables that a machine or its network needs to work at all, independent of speed: NVLink multicast switched off, the
 # RoCE address, how nodes are reached.
 KEPT = ("NCCL_NVLS_ENABLE", "NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent")
