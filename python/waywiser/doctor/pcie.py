@@ -150,3 +150,14 @@ def virtual_machine(root: Root) -> Finding:
 def _translates(root: Root, address: str) -> bool:
     found = pci.extended_capability(root, address, _ATS)
     return bool(found and pci.register(found, 6) & 0x8000)
+
+
+def sleep(root: Root) -> Finding:
+    """D51."""
+    devices = _devices(root)
+    if not devices:
+        return absent("no GPU and no RDMA device")
+    asleep = [device.address for device in devices if pci.sleeps(root, device.address)]
+    if asleep:
+        return warning(f"the link of {machine.named(asleep)} may sleep (ASPM): the next transfer waits until it wakes")
+    return ok("the links of GPUs and NICs do not sleep")
