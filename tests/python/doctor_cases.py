@@ -109,6 +109,12 @@ ACS_ON = {**ACS_OFF, f"{HOST}/{BRIDGE0}/config": config({0x0D: {6: 0x1D}})}
 WHOLE_LINKS = "|".join(["26.562 GB/s"] * 12)
 
 
+def widths(text: str) -> dict[str, str]:
+    """What ibportstate says about the lanes of a port."""
+    told = f"LinkWidthSupported:..............{text}\nLinkWidthEnabled:................{text}\n"
+    return {"ibportstate -C mlx5_0 -P 1 -D 0 1": f"CA PortInfo:\n# Port info: DR path slid 65535\n{told}"}
+
+
 def spoiled(change: Callable[[Json], None]) -> dict[str, Json]:
     """The made-up profile with something wrong in it."""
     value = made_up.profile(2)
@@ -438,6 +444,12 @@ NIC_CASES = [
     Case("D23", OK, "400 Gb/s", nic()),
     Case("D23", PROBLEM, "no port is active", nic(state="1: DOWN")),
     Case("D23", PROBLEM, "1X", nic(rate="100 Gb/sec (1X NDR)")),
+    Case("D23", UNKNOWN, "2 lanes, as NDR200", nic(rate="200 Gb/sec (2X NDR)", device="0x1021")),
+    Case("D23", OK, "200 Gb/s", nic(rate="200 Gb/sec (2X NDR)", device="0x1021"), widths("1X or 2X")),
+    Case("D23", WARNING, "2 of 4 lanes", nic(rate="200 Gb/sec (2X NDR)", device="0x1021"), widths("1X or 4X or 2X")),
+    Case("D23", PROBLEM, "mlx5_0:1 1X", nic(rate="25 Gb/sec (1X EDR)")),
+    Case("D23", OK, "200 Gb/s Ethernet", nic(rate="200 Gb/sec (2X NDR)", layer="Ethernet")),
+    Case("D23", UNKNOWN, "carry 100", nic(rate="100 Gb/sec (1X NDR)", layer="Ethernet")),
     Case("D23", WARNING, "50 Gb/s a lane, ConnectX-7 has 100", nic(rate="200 Gb/sec (4X HDR)", device="0x1021")),
     Case("D23", OK, "400 Gb/s", nic(device="0x1021")),
     Case("D23", WARNING, "200 of 400", MLX5_1 | nic(rate="200 Gb/sec (4X HDR)")),
