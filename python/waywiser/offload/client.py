@@ -54,7 +54,9 @@ class RemoteGpu:
 
     @property
     def encrypted_by(self) -> str:
-        """ "openssl" or "kernel"; empty within a machine, where nothing is encrypted. Raises nothing."""
+        """ "openssl" or "kernel"; empty within a machine, where nothing is encrypted, and before the first call that
+        waits for the server. Raises nothing.
+        """
         return self._core.encrypted_by
 
     @property
