@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
-    "bench": {"group", "look", "topology", "simulator", "offload", "run"},
+    "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
     "tune": {"topology", "simulator", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
