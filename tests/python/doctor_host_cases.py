@@ -50,6 +50,11 @@ def first(limit: int, used: int, path: str = "/docker/1f", killed: int = 0) -> F
     }
 
 
+MLX5 = "[    9.2] mlx5_core 0000:18:00.0: "
+POWER = f"{MLX5}mlx5_pcie_event:299:(pid 9): Detected insufficient power on the PCIe slot (27W).\n"
+NARROW = f"{MLX5}63.008 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 link at 0000:16:00.0\n"
+MODULE = f"{MLX5}Port module event[error]: module 0, Cable error, Bad or shorted cable/module\n"
+ENOUGH = f"{MLX5}mlx5_pcie_event:304:(pid 9): PCIe slot advertised sufficient power (75W).\n"
 GB = 1 << 30
 NO_LIMIT = 9223372036854771712
 APPLICATIONS = {"Applications_Clocks__Graphics": "1095 MHz", "Default_Applications_Clocks__Graphics": "1980 MHz"}
@@ -89,6 +94,12 @@ HOST_CASES = [
     Case("D51", WARNING, "may sleep", nic(config=config(express={0x10: 0x42}))),
     Case("D51", UNKNOWN, "needs root", gpu(config=bytes(64))),
     Case("D51", ABSENT, "no GPU"),
+    Case("D53", OK, "no message", nic(), {"dmesg": ENOUGH}),
+    Case("D53", PROBLEM, "insufficient power on the PCIe slot (27W)", nic(), {"dmesg": POWER + NARROW}),
+    Case("D53", PROBLEM, "Bad or shorted cable", nic(), {"dmesg": MODULE}),
+    Case("D53", WARNING, "63.008 Gb/s available", nic(), {"dmesg": NARROW}),
+    Case("D53", OK, "no message", gpu(), {"dmesg": NARROW}),  # of a card that is neither
+    Case("D53", UNKNOWN, "dmesg", nic()),
     Case("D52", OK, "no limit", second("job_7", "max", 0)),
     Case("D52", OK, "24 GiB left", gpu() | second("job_7", str(32 * GB), 12 * GB, cache=4 * GB)),
     Case("D52", WARNING, "2 GiB left", gpu() | second("job_7", str(32 * GB), 30 * GB)),

@@ -71,6 +71,8 @@ CHECKS: tuple[Check, ...] = (
           "ATS_ENABLED in the NIC's firmware; give NCCL the tree with NCCL_TOPO_FILE", pcie.virtual_machine),
     Check("D51", _PCIE, "links that sleep (ASPM)", "link/l0s_aspm and l1_aspm, or link control of the devices",
           "pcie_aspm.policy=performance on the kernel's command line, or ASPM off in the BIOS", pcie.sleep),
+    Check("D53", _PCIE, "power and width of slots", "kernel log: insufficient power, heat, cable modules, limited by",
+          "a slot with more power and lanes; look at riser, cooling, cable and module", pcie.slots),
     Check("D28", _NUMA, "NUMA node of devices", "numa_node against the nodes and local_cpulist",
           "BIOS update, or a file for NCCL_TOPO_FILE ('waywiser topology --format nccl')", placement.numa),
     Check("D29", _NUMA, "CPU binding", "allowed CPUs against local_cpulist of GPU and NIC",
