@@ -232,7 +232,9 @@ def _listed_by_nccl(root: Root, nics: dict[str, pci.Device]) -> Finding | None:
     strange = [name for name, _ in wanted.entries if name not in known]
     if strange and not wanted.excludes:
         return problem(f"NCCL_IB_HCA names {machine.named(strange)}, which does not exist here")
-    taken = [name for name in nics if wanted.takes(name)]
+    taken = [
+        port.device for port in rdma.ports(root) if port.device in nics and wanted.takes(port.device, int(port.number))
+    ]
     if not taken:
         return warning(f"NCCL_IB_HCA={text} leaves NCCL no NIC: it uses sockets")
     return None if wanted.excludes else _two_of_a_card(f"NCCL_IB_HCA={text}", taken, nics)
