@@ -69,7 +69,8 @@ def control(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> Pat
     """A program that stands for MPS's control: notes its arguments, where it listens, and what it is told."""
     program, notes = folder / "bin/nvidia-cuda-mps-control", folder / "notes"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho "$* $CUDA_MPS_PIPE_DIRECTORY $(cat)" >>{notes}\necho no daemon\nexit {code}\n')
+    note = 'echo "$* $CUDA_MPS_PIPE_DIRECTORY ${CUDA_VISIBLE_DEVICES-all} $(cat)"'
+    program.write_text(f"#!/bin/sh\n{note} >>{notes}\necho no daemon\nexit {code}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     return notes
@@ -82,10 +83,10 @@ def test_mps_is_started_for_the_processes_and_ended(tmp_path: Path, monkeypatch:
     folder = tmp_path / "work"
     folder.mkdir()
     with sharing._with_mps(sharing.Wanted(False, 1, 1.0), folder) as environment:
-        assert notes.read_text() == f"-d {folder}/mps \n"
+        assert notes.read_text() == f"-d {folder}/mps all \n"
         assert environment["CUDA_VISIBLE_DEVICES"] == "3"
         assert environment["CUDA_MPS_PIPE_DIRECTORY"] == f"{folder}/mps"
-    assert notes.read_text().splitlines()[1:] == [f" {folder}/mps quit"]
+    assert notes.read_text().splitlines()[1:] == [f" {folder}/mps all quit"]
     with sharing._without_mps(folder) as environment:
         assert not Path(environment["CUDA_MPS_PIPE_DIRECTORY"]).exists()
 

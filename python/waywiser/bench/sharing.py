@@ -105,9 +105,11 @@ def _with_mps(wanted: Wanted, folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _control(environment: Mapping[str, str], *words: str, told: str = "") -> None:
+    # A daemon with CUDA_VISIBLE_DEVICES gives GPUs other numbers, so it has all, and its clients choose.
+    whole = {name: value for name, value in environment.items() if name != "CUDA_VISIBLE_DEVICES"}
     try:
         done = subprocess.run(
-            [_CONTROL, *words], env=environment, input=told, capture_output=True, text=True, timeout=_PATIENCE
+            [_CONTROL, *words], env=whole, input=told, capture_output=True, text=True, timeout=_PATIENCE
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnavailableError(f"{_CONTROL} does not answer: {error}") from error

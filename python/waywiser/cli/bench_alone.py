@@ -190,7 +190,9 @@ def sharing(most: int | None, budget: float | None, backend: str, form: Form) ->
 
     handle(ENDING, end_at_once)  # as Ctrl-C, which leaves the rows so far
     try:
-        with tempfile.TemporaryDirectory(prefix="waywiser-bench-") as folder, bar("sharing") as show:
+        # A daemon of MPS ends a little after it has been told to.
+        place = tempfile.TemporaryDirectory(prefix="waywiser-bench-", ignore_cleanup_errors=True)
+        with place as folder, bar("sharing") as show:
             for point in bench.points(wanted, Path(folder), missing, show):
                 found.append(point)
     finally:
