@@ -65,6 +65,14 @@ def test_options_of_others_are_refused(run: Run, words: list[str], why: str) -> 
     assert (code, out) == (2, "") and why in err and err.count("\n") == 1
 
 
+def test_ranks_of_a_job_do_not_start_ranks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "29500"}
+    for name, value in {**job, "TORCHELASTIC_RUN_ID": "7"}.items():
+        monkeypatch.setenv(name, value)
+    said = "waywiser: sharing starts its ranks itself: leave the launcher out\n"
+    assert run(*VIRTUAL) == (2, "", said)
+
+
 def control(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> Path:
     """A program that stands for MPS's control: notes its arguments, where it listens, and what it is told."""
     program, notes = folder / "bin/nvidia-cuda-mps-control", folder / "notes"

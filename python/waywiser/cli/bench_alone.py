@@ -167,6 +167,7 @@ def sharing(most: int | None, budget: float | None, backend: str, form: Form) ->
     """Halo exchanges of 1 to `most` processes on one GPU."""
     from waywiser import _core
     from waywiser.bench import sharing as bench
+    from waywiser.look.job import started
     from waywiser.profile import warning
     from waywiser.progress import bar, say
 
@@ -175,6 +176,8 @@ def sharing(most: int | None, budget: float | None, backend: str, form: Form) ->
         raise InputError("sharing: --plot is for coalescing and offload")
     if backend not in ("auto", "cuda", "virtual_gpu"):
         raise InputError("sharing: write --backend auto|cuda|virtual_gpu")
+    if started().size > 1:
+        raise InputError("sharing starts its ranks itself: leave the launcher out")
     if most is not None and most > bench.MOST:
         raise InputError(f"sharing: --ranks {most}: at most {bench.MOST} processes share a GPU")
     if backend == "auto" and (why := _core.why_no_cuda()):
