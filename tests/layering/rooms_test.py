@@ -13,7 +13,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python/waywiser"
 
-LOOSE = {"__init__": "waywiser", "heap": "heap", "numba": "numba", "triton": "triton"}
+LOOSE = {"__init__": "waywiser", "__main__": "__main__", "heap": "heap", "numba": "numba", "triton": "triton"}
 # Room -> the rooms that it may import, besides itself and `ground`: at the top, inside functions and for types.
 MAY_IMPORT: dict[str, set[str]] = {
     "ground": set(),
@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
-    "bench": {"group", "look", "topology", "simulator", "offload", "run"},
+    "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
     "tune": {"topology", "simulator", "apply", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
         *("bench", "tune", "prove", "report", "waywiser"),
     },
+    "__main__": {"cli"},
 }
 DATA = ("machines", "schemas")  # folders without Python files that are kept here
 

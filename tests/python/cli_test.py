@@ -21,6 +21,13 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
+def test_the_package_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "waywiser", "report", "nowhere"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr == run("report", "nowhere").stderr
+
+
 @pytest.fixture
 def failing_verb(monkeypatch: pytest.MonkeyPatch) -> dict[str, BaseException]:
     """A verb `fail` that raises what the test puts into the returned dictionary."""

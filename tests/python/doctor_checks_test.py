@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 from doctor_cases import CASES as OF_MACHINES
 from doctor_cases import Case
+from doctor_host_cases import HOST_CASES, clocks, files
 from doctor_in_network_cases import IN_NETWORK_CASES
 from doctor_machines import build
 
 from waywiser.doctor.check import looked
 from waywiser.doctor.checks import CHECKS
+from waywiser.doctor.facts import NOT_KNOWN, facts_of
 from waywiser.look.finding import Status
 from waywiser.look.root import Root
 
-CASES = [*OF_MACHINES, *IN_NETWORK_CASES]
+CASES = [*OF_MACHINES, *HOST_CASES, *IN_NETWORK_CASES]
 BY_ID = {check.id: check for check in CHECKS}
 
 
@@ -42,8 +44,8 @@ def test_every_check_has_a_good_and_another_machine() -> None:
     seen = defaultdict(set)
     for case in CASES:
         seen[case.check].add(case.status)
-    assert sorted(BY_ID) == [f"D{number:02}" for number in [*range(1, 48), *range(53, 56)]]
-    assert len(CHECKS) == 50
+    assert sorted(BY_ID) == [f"D{number:02}" for number in range(1, 57)]
+    assert len(CHECKS) == 56
     for check in BY_ID.values():
         if check.id == "D42":  # needs several machines: see doctor_cli_test.py
             continue
@@ -70,3 +72,12 @@ def test_the_page_lists_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
     for check in CHECKS:
         assert f"| {check.id} | {check.title} | {check.detection} | {check.remedy} |" in page, check.id
+
+
+def test_limits_and_clocks_are_compared_between_nodes(tmp_path: Path) -> None:
+    moving = {"/proc/sys/kernel/numa_balancing": "1\n"}
+    facts = facts_of(build(tmp_path / "told", clocks("schedutil") | files("1024") | moving))
+    assert (facts["open files"], facts["CPU governor"], facts["NUMA balancing"]) == ("1024", "schedutil", "1")
+    (tmp_path / "silent").mkdir()
+    silent = facts_of(build(tmp_path / "silent", {}))
+    assert {silent[name] for name in ("open files", "CPU governor", "NUMA balancing")} == {NOT_KNOWN}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from doctor_cases import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Case
 from doctor_machines import IPV4, Files, link, nic, roce
+from doctor_parts import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Case
 
 SAQUERY = "saquery -C mlx5_0 -P 1 SR"
 RECORD = "ServiceRecord dump:\n\t\tServiceName.............{}\n\t\tServiceLease............Infinite\n"

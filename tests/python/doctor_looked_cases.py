@@ -59,7 +59,6 @@ LOOKED = [
     Case("D34", OK, "NCCL_P2P_DISABLE=0", environment={"NCCL_P2P_DISABLE": "0"}),
     Case("D34", WARNING, "shared memory", environment={"NCCL_SHM_DISABLE": "1"}),
     Case("D34", WARNING, "NCCL_NET=Socket switches off RDMA", environment={"NCCL_NET": "Socket", "NCCL_DEBUG": "INFO"}),
-    Case("D34", WARNING, "GPUDirect RDMA", environment={"NCCL_NET_GDR_LEVEL": "loc"}),
     Case("D34", OK, "NCCL_NET_GDR_LEVEL=SYS", environment={"NCCL_NET_GDR_LEVEL": "SYS"}),
     Case(
         "D34",

@@ -39,6 +39,13 @@ from doctor_parts import (
     spoiled,
 )
 
+
+def widths(text: str) -> dict[str, str]:
+    """What ibportstate says about the lanes of a port."""
+    told = f"LinkWidthSupported:..............{text}\nLinkWidthEnabled:................{text}\n"
+    return {"ibportstate -C mlx5_0 -P 1 -D 0 1": f"CA PortInfo:\n# Port info: DR path slid 65535\n{told}"}
+
+
 RDMA_CASES = [
     Case(
         "D01", OK, "nvidia_peermem", PAIR | PEERMEM | {"/proc/modules": "ib_core 1 2 nvidia_peermem,ib_uverbs, Live\n"}
@@ -103,6 +110,12 @@ NIC_CASES = [
     Case("D23", OK, "400 Gb/s", nic()),
     Case("D23", PROBLEM, "no port is active", nic(state="1: DOWN")),
     Case("D23", PROBLEM, "1X", nic(rate="100 Gb/sec (1X NDR)")),
+    Case("D23", UNKNOWN, "2 lanes, as NDR200", nic(rate="200 Gb/sec (2X NDR)", device="0x1021")),
+    Case("D23", OK, "200 Gb/s", nic(rate="200 Gb/sec (2X NDR)", device="0x1021"), widths("1X or 2X")),
+    Case("D23", WARNING, "2 of 4 lanes", nic(rate="200 Gb/sec (2X NDR)", device="0x1021"), widths("1X or 4X or 2X")),
+    Case("D23", PROBLEM, "mlx5_0:1 1X", nic(rate="25 Gb/sec (1X EDR)")),
+    Case("D23", OK, "200 Gb/s Ethernet", nic(rate="200 Gb/sec (2X NDR)", layer="Ethernet")),
+    Case("D23", UNKNOWN, "carry 100", nic(rate="100 Gb/sec (1X NDR)", layer="Ethernet")),
     Case("D23", WARNING, "50 Gb/s a lane, ConnectX-7 has 100", nic(rate="200 Gb/sec (4X HDR)", device="0x1021")),
     Case("D23", OK, "400 Gb/s", nic(device="0x1021")),
     Case("D23", WARNING, "200 of 400", MLX5_1 | nic(rate="200 Gb/sec (4X HDR)")),
@@ -125,6 +138,12 @@ NIC_CASES = [
     Case("D27", WARNING, "leaves NCCL no NIC", PAIR, environment={"NCCL_IB_HCA": "^mlx5"}),
     Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": "^=mlx5"}),
     Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": "mlx5:1"}),
+    Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": "=mlx5_0:01"}),
+    Case("D27", WARNING, "leaves NCCL no NIC", PAIR, environment={"NCCL_IB_HCA": "mlx5_0:2"}),
+    Case("D27", WARNING, "leaves NCCL no NIC", PAIR, environment={"NCCL_IB_HCA": "mlx5_0:"}),
+    Case("D27", WARNING, "leaves NCCL no NIC", PAIR, environment={"NCCL_IB_HCA": "^mlx5_0:1"}),
+    Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": "^mlx5_0:2"}),
+    Case("D27", OK, f"{GPU0}: mlx5_0", PAIR, environment={"NCCL_IB_HCA": ","}),
     Case("D37", OK, "nothing through the NIC", nic(), results={"watch.json": {"nodes": 1, "nic_bytes": 0}}),
     Case("D37", PROBLEM, "2 MiB", nic(), results={"watch.json": {"nodes": 1, "nic_bytes": 2 << 20}}),
     Case("D37", UNKNOWN, "--watch", nic()),

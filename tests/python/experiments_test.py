@@ -59,6 +59,7 @@ def set_of_rows() -> list[Any]:
 @pytest.mark.parametrize("line", HERE)
 def test_its_commands_run_here(line: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     words = [shlex.split(word)[0] for word in words_of(line)]
     assert words[0] == "waywiser"
     code, said, errors = run(*words[1:])

@@ -15,6 +15,8 @@ from verb_runs import Run
 
 from waywiser import _core, stages
 from waywiser.apply.installed import Installed
+from waywiser.apply.nccl_network import values_of
+from waywiser.apply.nearest import LEVELS
 from waywiser.apply.node_switches import NAMES, OPERATIONS, PURPOSES, Case, between_nodes, limit_for, name_of, roads_of
 from waywiser.apply.propose import settings_for
 from waywiser.other_nodes import for_core
@@ -195,6 +197,14 @@ def test_what_comes_out_differs_as_the_hardware_does() -> None:
     for machine in STUDIED:
         settings = settings_for(machine_of(machine), unchecked=True)
         assert settings.label == "Simulated: not a measurement" and not any(one.measured for one in settings.settings)
+
+
+@pytest.mark.parametrize("far", LEVELS)
+@pytest.mark.parametrize("direct", ["near", "on", "write", "off"])
+def test_distances_are_written_in_words_that_nccl_knows(direct: str, far: str) -> None:
+    """It takes another word for none, and goes as far as by default."""
+    assert values_of(direct, far).get("NCCL_NET_GDR_LEVEL", "SYS") in ("LOC", "PIX", "PXB", "PHB", "SYS")
+    assert values_of("on", "NODE") == {"NCCL_NET_GDR_LEVEL": "PHB"}
 
 
 def test_a_switch_for_all_sizes_follows_the_purpose() -> None:

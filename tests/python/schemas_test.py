@@ -20,7 +20,7 @@ import pytest
 from made_up_benchmark import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
-from waywiser.bench import coalescing
+from waywiser.bench import coalescing, sharing
 from waywiser.bench import offload as bench_offload
 from waywiser.bench.offload_rows import Rows
 from waywiser.bench.outcome import JSON
@@ -113,6 +113,12 @@ def coalesced() -> Json:
     return value
 
 
+def shared() -> Json:
+    point = sharing.Point(True, 2, {"packed": 2e-5}, 40)
+    value: Json = json.loads(sharing.as_json([point], "virtual_gpu", "virtual GPUs", {"a": "b"}))
+    return value
+
+
 def network() -> Json:
     folder = Path(tempfile.mkdtemp(prefix="waywiser-network-"))
     try:
@@ -152,6 +158,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "watch": watched,
     "offload": offload,
     "coalescing": coalesced,
+    "sharing": shared,
     "network": network,
     "network_proof": network_proof,
     "network_undo": network_undo,

@@ -26,6 +26,7 @@ COLLECTIVES = {
 }
 SIZES = tuple(1 << power for power in range(10, 29, 3))  # 1 KiB to 256 MiB
 _MESSAGES = (64 << 10, 64 << 20)
+_WORDS = {"NODE": "PHB"}  # NCCL has no host bridges: all devices of a NUMA node are at its one CPU
 _NEAR = LEVELS[: LEVELS.index("PXB") + 1]  # as far as NCCL goes by default
 
 
@@ -63,8 +64,8 @@ def _chosen(machine: Machine, trials: dict[str, Trial], default: str, far: str) 
 
 
 def values_of(direct: str, far: str) -> dict[str, str]:
-    """The variables for a setting of the simulator's collectives on a machine with these distances."""
-    level = {LEVEL: "LOC"} if direct == "off" else {LEVEL: far} if far not in _NEAR else {}
+    """The variables, in NCCL's words, for a setting of the simulator's collectives and a distance of GPU and NIC."""
+    level = {LEVEL: "LOC"} if direct == "off" else {LEVEL: _WORDS.get(far, far)} if far not in _NEAR else {}
     return level | ({READ: "0"} if direct == "write" else {})
 
 

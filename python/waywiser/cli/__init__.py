@@ -25,7 +25,7 @@ VERBS: dict[str, str] = {
     "tune": "Discover, measure, choose, verify, report: everything.",
     "report": "Write the page and the pictures again.",
     "explain": "Explain the choice of a path.",
-    "doctor": "Check what makes communication slow: 47 checks.",
+    "doctor": "Check what makes communication slow: 56 checks.",
     "network": "Show, set and undo the rules that steer packets.",
     "topology": "Show this machine or a recorded one, or convert its description.",
     "place": "Find the best-connected GPUs.",

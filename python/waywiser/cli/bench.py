@@ -74,14 +74,21 @@ def bench(
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
     from waywiser.bench.session import as_rank, in_job, simulated, with_own_ranks
-    from waywiser.cli.bench_alone import Form, coalescing, offload, only_alone
+    from waywiser.cli.bench_alone import Form, coalescing, offload, only_alone, sharing
 
-    for name in ("coalescing", "offload"):
+    for name in ("coalescing", "offload", "sharing"):
         if what and name in what:
             if len(what) > 1:
                 raise InputError(f"{name}: time it alone")
-            only_alone(name, ranks=ranks, machine=machine, against=against, full=full, mode=mode != "blocking")
+            only_alone(name, machine=machine, against=against, full=full, mode=mode != "blocking")
             form_alone = Form(as_json, as_csv, plot)
+            if name == "sharing":
+                only_alone(
+                    name, memory=memory, sizes=sizes, blocks=blocks, remote=remote, key=key, times=times, road=road
+                )
+                only_alone(name, data_plain=data_plain)
+                return sharing(ranks, budget, backend, form_alone)
+            only_alone(name, ranks=ranks)
             if name == "coalescing":
                 only_alone(name, remote=remote, key=key, times=times, road=road, data_plain=data_plain)
                 return coalescing(memory, sizes, blocks, budget, backend, form_alone)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from waywiser.errors import InputError
+from waywiser.errors import InputError, TransferError
 from waywiser.lists import among, numbers_in, sizes_in, words_in
 from waywiser.signals import ENDING, end_at_once, handle
 
@@ -40,7 +40,11 @@ def only_alone(name: str, **others: object) -> None:
             raise InputError(f"--{option.replace('_', '-')} is not for {name}, which {_WHY[name]}")
 
 
-_WHY = {"coalescing": "copies within one process", "offload": "times one client of a server"}
+_WHY = {
+    "coalescing": "copies within one process",
+    "offload": "times one client of a server",
+    "sharing": "starts 1 to 8 ranks on one GPU itself",
+}
 
 
 def _label(told: str) -> str:
@@ -156,3 +160,45 @@ def offload(
         from waywiser.bench.offload_plot import plot_offload
 
         plot_offload(found, _label(told), form.plot)
+
+
+def sharing(most: int | None, budget: float | None, backend: str, form: Form) -> None:
+    """Halo exchanges of 1 to `most` processes on one GPU."""
+    from waywiser import _core
+    from waywiser.bench import sharing as bench
+    from waywiser.look.job import started
+    from waywiser.profile import warning
+    from waywiser.progress import bar, say
+
+    form.check()
+    if form.plot is not None:
+        raise InputError("sharing: --plot is for coalescing and offload")
+    if backend not in ("auto", "cuda", "virtual_gpu"):
+        raise InputError("sharing: write --backend auto|cuda|virtual_gpu")
+    if started().size > 1:
+        raise InputError("sharing starts its ranks itself: leave the launcher out")
+    if most is not None and most > bench.MOST:
+        raise InputError(f"sharing: --ranks {most}: at most {bench.MOST} processes share a GPU")
+    if backend == "auto" and (why := _core.why_no_cuda()):
+        raise InputError(f"sharing: {why}; --backend virtual_gpu takes a virtual GPU, whose times mean nothing")
+    virtual = backend == "virtual_gpu"
+    wanted = bench.Wanted(virtual, most or bench.MOST, budget or 60.0)
+    left_out: dict[str, str] = {}
+    found: list[bench.Point] = []
+
+    def missing(what: str, why: str) -> None:
+        say(f"{what}: {why}")
+        left_out[what] = why
+
+    handle(ENDING, end_at_once)  # as Ctrl-C, which leaves the rows so far
+    try:
+        # A daemon of MPS ends a little after it has been told to.
+        place = tempfile.TemporaryDirectory(prefix="waywiser-bench-", ignore_cleanup_errors=True)
+        with place as folder, bar("sharing") as show:
+            for point in bench.points(wanted, Path(folder), missing, show):
+                found.append(point)
+    finally:
+        told = warning("virtual_gpu" if virtual else "", False)
+        _print(bench, form, found, "virtual_gpu" if virtual else "cuda", told, left_out)
+    if not found:
+        raise TransferError("sharing: nothing could be timed")

@@ -48,16 +48,21 @@ def measure(
         if peers:
             return _peers(results, request, form)
         measure_into(results, request.topology(), request)
-    _print(results, form)
+    _print(results, form, request.operations)
 
 
-def _print(results: Results, form: str | None) -> None:
+def _print(results: Results, form: str | None, operations: list[str]) -> None:
     from waywiser import terminal
+    from waywiser.progress import say
     from waywiser.report import profile_table
     from waywiser.report.simulated import print_assumed
     from waywiser.simulator.assumptions import of_profile
 
     profile = results.needed_profile()
+    missing = profile_table.nothing_of(profile, operations)
+    if form in ("json", "csv"):
+        for line in missing:
+            say(line)
     if form == "json":
         typer.echo(results.text("profile"))
     elif form == "csv":
@@ -65,7 +70,11 @@ def _print(results: Results, form: str | None) -> None:
     else:
         if profile.warning():
             terminal.print_result(profile.warning().upper())
-        terminal.print_result(profile_table.profile_table(profile) if form == "table" else profile_table.roads(profile))
+        if any(one.points for one in profile.series):
+            made = profile_table.profile_table(profile) if form == "table" else profile_table.roads(profile)
+            terminal.print_result(made)
+        for line in missing:
+            terminal.print_result(line)
         print_assumed(of_profile(profile.state) if profile.simulated else [])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from waywiser.doctor import gpu, variables
 from waywiser.json_fields import clean
 from waywiser.look import machine, nvidia, rdma, ucx
+from waywiser.look.cpu_clock import cpu_clocks
 from waywiser.look.finding import Unknown
 from waywiser.look.installed_libraries import installed
 from waywiser.look.root import Root
@@ -60,8 +61,8 @@ def _gids(root: Root) -> str:
     return ", ".join(told)
 
 
-def _memlock(root: Root) -> str:
-    limit = machine.memlock(root)
+def _limit(root: Root, name: str) -> str:
+    limit = machine.limit(root, name)
     return "unlimited" if limit is None else str(limit)
 
 
@@ -87,7 +88,10 @@ _FACTS: dict[str, Callable[[Root], str]] = {
     "UCX library": lambda root: ", ".join(installed(root, "libucp")),
     "NCCL library": lambda root: ", ".join(installed(root, "libnccl")),
     "MPI library": lambda root: ", ".join(installed(root, "libmpi")),
-    "locked memory": _memlock,
+    "locked memory": lambda root: _limit(root, "Max locked memory"),
+    "open files": lambda root: _limit(root, "Max open files"),
+    "CPU governor": lambda root: ", ".join(sorted({one.governor for one in cpu_clocks(root)})),
+    "NUMA balancing": lambda root: root.needed("/proc/sys/kernel/numa_balancing"),
     "boot": lambda root: root.text("/proc/sys/kernel/random/boot_id") or "",
     "namespaces": _namespaces,
 }

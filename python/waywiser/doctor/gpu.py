@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from waywiser.doctor.gpu_clocks import slowed
 from waywiser.doctor.gpu_memory import held_back, memory_problems
 from waywiser.doctor.measured import unverified_pairs
 from waywiser.look import machine, nvidia, pci, probes
@@ -188,12 +189,6 @@ def state(root: Root) -> Finding:
     if not pci.gpus(root):
         return absent(_NO_GPU)
     _, gpus = nvidia.query(root)
-    slowed = []
-    for bus, gpu in gpus.items():
-        reasons = gpu.get("Clocks Event Reasons") or gpu.get("Clocks Throttle Reasons") or {}
-        for name, active in reasons.items() if isinstance(reasons, dict) else ():
-            if active == "Active" and re.search(r"Slowdown|Thermal|Power Brake|HW", name):
-                slowed.append(f"{bus}: {name}")
     counted = _counted_errors(root, "fatal", "nonfatal")
     if counted:
         return problem(f"uncorrected PCIe errors counted at {machine.named(counted)}")
@@ -204,8 +199,8 @@ def state(root: Root) -> Finding:
     errors = [line for line in told if line not in of_programs and not _LITTLE_SXID.search(line)]
     if errors:
         return problem(f"{len(errors)} Xid, SXid or AER messages in the kernel log, the last: {errors[-1]}")
-    if slowed:
-        return warning(f"the GPU is slowed down: {machine.named(slowed)}")
+    if slow := slowed(gpus):
+        return warning(f"the GPU is slowed down: {machine.named(slow)}")
     if little := [line for line in told if _LITTLE_SXID.search(line)]:
         return warning(f"{len(little)} SXid messages of the NVSwitches, not fatal, the last: {little[-1]}")
     if held := held_back(gpus):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+ANY = -1
 
 
 @dataclass(frozen=True)
@@ -10,7 +13,7 @@ class NcclList:
     """ "mlx5,eth:1": what begins with one of the names, after ":" only that port. "=" before all: these very names;
     "^" before that: all others."""
 
-    entries: tuple[tuple[str, str], ...]  # name, port; "": any
+    entries: tuple[tuple[str, int], ...]  # name, port; ANY
     excludes: bool
     exact: bool
 
@@ -18,18 +21,25 @@ class NcclList:
         """The names of the list that stand for this device."""
         return [one for one, _ in self.entries if (name == one if self.exact else name.startswith(one))]
 
-    def takes(self, name: str, port: str = "") -> bool:
+    def takes(self, name: str, port: int = ANY) -> bool:
         """Whether NCCL may use a device, at the port if that is given."""
         fits = any(
-            one in self.named(name) and (not wanted or not port or wanted == port) for one, wanted in self.entries
+            one in self.named(name) and (ANY in (wanted, port) or wanted == port) for one, wanted in self.entries
         )
         return (fits or not self.entries) != self.excludes
 
 
 def read_nccl_list(text: str) -> NcclList:
-    """Raises nothing: NCCL takes any text."""
+    """Raises nothing: NCCL takes any text. A port that is no number is 0, which no device has."""
     excludes = text.startswith("^")
     rest = text.removeprefix("^")
     exact = rest.startswith("=")
-    parts = [part.partition(":") for part in rest.removeprefix("=").split(",") if part]
-    return NcclList(tuple((name, port) for name, _, port in parts), excludes, exact)
+    parts = [part.partition(":") for part in rest.removeprefix("=").split(",")]
+    return NcclList(
+        tuple((name, _port(port) if colon else ANY) for name, colon, port in parts if name), excludes, exact
+    )
+
+
+def _port(text: str) -> int:
+    found = re.match(r"\s*[+-]?\d{1,9}", text)
+    return int(found[0]) if found else 0

@@ -53,7 +53,9 @@ def ports(root: Root) -> Finding:
     up = [port for port in found if port.state == "ACTIVE"]
     if not up:
         return problem(f"no port is active: {machine.named(f'{p.name} {p.state} {p.physical}' for p in found)}")
-    narrow = [f"{port.name} {port.lanes}X" for port in up if 0 < port.lanes < 4 and port.rate >= 40]
+    infiniband = [port for port in up if port.layer == "InfiniBand"]  # Ethernet is made with 1, 2, 4 and 8 lanes
+    narrow = [f"{port.name} 1X" for port in infiniband if port.lanes == 1 and port.rate >= 14]
+    halved = [port for port in infiniband if port.lanes == 2]
     best = max(port.rate for port in up)
     slow = [f"{port.name} {port.rate:g} of {best:g} Gb/s" for port in up if 0 < port.rate < best]
     if narrow:
@@ -66,9 +68,24 @@ def ports(root: Root) -> Finding:
     if down:
         return warning(f"{len(up)} active, but {machine.named(down)}")
     said = machine.named(f"{port.name} {port.rate:g} Gb/s {port.layer}" for port in up)
+    if lost := [port.name for port in halved if _widest(root, port) > 2]:
+        return warning(f"2 of 4 lanes, by a cable for two ports or a fault: {machine.named(lost)}")
     if few := _far_below_slot(root, up):
         raise Unknown(f"{said}; needs the maximum of the card (mlxlink): {machine.named(few)}")
     return ok(said)
+
+
+def _widest(root: Root, port: rdma.Port) -> int:
+    """The most lanes that the port is made for: NDR200 and HDR100 have 2. Raises Unknown."""
+    try:
+        told = root.run("ibportstate", "-C", port.device, "-P", port.number, "-D", "0", port.number)
+    except Unknown as error:
+        raise Unknown(f"{port.name} {port.rate:g} Gb/s by 2 lanes, as NDR200 and HDR100 are: {error}") from error
+    found = re.search(r"^LinkWidthSupported:\.*(.{1,80})$", told, re.MULTILINE)
+    lanes = [int(number) for number in re.findall(r"\b(\d{1,2})X", found[1] if found else "")]
+    if not lanes:
+        raise Unknown(f"{port.name}: needs LinkWidthSupported of ibportstate")
+    return max(lanes)
 
 
 def _slower_than_card(root: Root, up: list[rdma.Port]) -> list[str]:
@@ -215,7 +232,9 @@ def _listed_by_nccl(root: Root, nics: dict[str, pci.Device]) -> Finding | None:
     strange = [name for name, _ in wanted.entries if name not in known]
     if strange and not wanted.excludes:
         return problem(f"NCCL_IB_HCA names {machine.named(strange)}, which does not exist here")
-    taken = [name for name in nics if wanted.takes(name)]
+    taken = [
+        port.device for port in rdma.ports(root) if port.device in nics and wanted.takes(port.device, int(port.number))
+    ]
     if not taken:
         return warning(f"NCCL_IB_HCA={text} leaves NCCL no NIC: it uses sockets")
     return None if wanted.excludes else _two_of_a_card(f"NCCL_IB_HCA={text}", taken, nics)

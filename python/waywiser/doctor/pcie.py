@@ -10,6 +10,7 @@ _EXPRESS, _ACS, _ATS = 0x10, 0x0D, 0x0F
 _REDIRECTS = 0x1C  # request redirect, completion redirect, upstream forwarding
 _DEVICE_CONTROL = 8
 _GROUPS = "/sys/kernel/iommu_groups"
+_SLOT = r"insufficient power|High temperature|Port module event\[error\]|available PCIe bandwidth, limited by"
 
 
 def _devices(root: Root) -> list[pci.Device]:
@@ -150,3 +151,28 @@ def virtual_machine(root: Root) -> Finding:
 def _translates(root: Root, address: str) -> bool:
     found = pci.extended_capability(root, address, _ATS)
     return bool(found and pci.register(found, 6) & 0x8000)
+
+
+def sleep(root: Root) -> Finding:
+    """D51."""
+    devices = _devices(root)
+    if not devices:
+        return absent("no GPU and no RDMA device")
+    asleep = [device.address for device in devices if pci.sleeps(root, device.address)]
+    if asleep:
+        return warning(f"the link of {machine.named(asleep)} may sleep (ASPM): the next transfer waits until it wakes")
+    return ok("the links of GPUs and NICs do not sleep")
+
+
+def slots(root: Root) -> Finding:
+    """D56."""
+    devices = {device.address for device in _devices(root)}
+    if not devices:
+        return absent("no GPU and no RDMA device")
+    told = [line for line in machine.kernel_messages(root, _SLOT) if any(address in line for address in devices)]
+    limited = [line for line in told if "limited by" in line]
+    if starved := [line for line in told if line not in limited]:
+        return problem(f"{len(starved)} messages about power, heat or cable modules, the last: {starved[-1]}")
+    if limited:
+        return warning(f"the slot carries less than the card could: {limited[-1]}")
+    return ok("the kernel log has no message about power, heat, cable modules or narrow slots of GPUs and NICs")

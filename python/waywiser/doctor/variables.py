@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from waywiser.doctor import open_mpi
+from waywiser.doctor.fast_paths import not_judged, switched_off
 from waywiser.doctor.nccl_names import NCCL_NAMES
 from waywiser.errors import InputError
 from waywiser.look import machine, pci, rdma, ucx
@@ -26,28 +27,6 @@ _SLOW_ALONE = {"tcp", "self", "sm", "shm", "posix", "sysv", "cma", "mm"}
 _GPU_TRANSPORTS = {"cuda_copy", "cuda", "gdr_copy", "all"}
 _FAST_TRANSPORTS = {"posix", "sysv", "cma", "rc_verbs", "rc_mlx5", "dc_mlx5", "cuda_ipc", "ud_verbs", "ud_mlx5"}
 _DEFAULTS = {"UCX_TLS": "all", "UCX_RNDV_THRESH": "auto"}
-_OFF, _ON = r"n|no|off|0|false", r"-?[1-9]\d*"
-# Variable, values, what they switch off. What makes UCX slow by UCX_TLS and Open MPI by its components: see traps().
-_FAST_PATHS = (
-    ("NCCL_P2P_DISABLE", _ON, "peer access between GPUs"),
-    ("NCCL_P2P_LEVEL", "LOC|0", "peer access between GPUs"),
-    ("NCCL_P2P_DIRECT_DISABLE", _ON, "direct peer access within a process"),
-    ("NCCL_SHM_DISABLE", _ON, "shared memory between processes"),
-    ("NCCL_IB_DISABLE", _ON, "RDMA"),
-    ("NCCL_NET", "socket", "RDMA"),
-    ("NCCL_NET_GDR_LEVEL", "LOC|0", "GPUDirect RDMA"),
-    ("NCCL_NET_GDR_READ", "0", "GPUDirect RDMA for what a GPU sends"),
-    ("NCCL_NVLS_ENABLE", "0", "reductions in NVSwitches"),
-    ("NCCL_MNNVL_ENABLE", "0", "NVLink between machines"),
-    ("NCCL_PXN_DISABLE", _ON, "the way by NVLink to the GPU next to a NIC"),
-    ("NCCL_NVB_DISABLE", _ON, "the way by NVLink through another GPU"),
-    ("UCX_IB_GPU_DIRECT_RDMA", _OFF, "GPUDirect RDMA"),
-    ("UCX_MEMTYPE_CACHE", _OFF, "the cache that tells GPU memory from host memory"),
-    ("OMPI_MCA_btl_smcuda_use_cuda_ipc", _OFF, "peer access between GPUs"),
-    ("OMPI_MCA_opal_cuda_support", _OFF, "GPU memory in messages"),
-    ("OMPI_MCA_btl_vader_single_copy_mechanism", "none", "copies between processes in one step"),
-    ("OMPI_MCA_btl_sm_single_copy_mechanism", "none", "copies between processes in one step"),
-)
 # UCX reads these, but ucx_info does not print them.
 _EXTRA_UCX = {"UCX_HOME", "UCX_ROOT", "UCX_DIR", "UCX_VERSION", "UCX_CONFIG_DIR", "UCX_MODULE_DIR", "UCX_INSTALL_DIR"}
 
@@ -86,18 +65,21 @@ def traps(root: Root) -> Finding:
     looks = (_transports, _threshold, _devices, open_mpi.trap)
     bad = [finding.text for look in looks if (finding := look(root, found))]
     chatty, left = _chatty(found), _left_in_files(root, found)
-    slips = _unknown_nccl(found)
+    slips, off = _unknown_nccl(found), switched_off(root, found)
     try:
         slips += _unknown_ucx(root, found)
     except Unknown:
-        if not (bad or slips or chatty or left or _switched_off(found)):
+        if not (bad or slips or chatty or left or off):
             raise
     doubtful = [f"no such variable: {machine.named(slips)}"] if slips else []
     doubtful += [f"{machine.named(chatty)} prints a line for each message"] if chatty else []
-    doubtful += [f"{name}={value} switches off {what}" for name, value, what in _switched_off(found)]
-    doubtful += left
+    doubtful += off + left
     if bad or doubtful:
         return (problem if bad else warning)("; ".join([*bad, *doubtful]))
+    if strange := not_judged({name: one for name, one in found.items() if not open_mpi.delivered(root, name, *one)}):
+        raise Unknown(
+            f"set, and not known here what it does to speed: {machine.named(strange)}; needs 'waywiser verify'"
+        )
     told = [f"{name}={value}" for name, (value, _) in found.items()]
     return ok(f"known and harmless: {machine.named(told)}" if told else "no UCX_*, NCCL_* or OMPI_MCA_* is set")
 
@@ -127,15 +109,6 @@ def _devices(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | None
     if text.startswith("^") or "all" in names or not names or not here or any(name in here for name in names):
         return None
     return problem(f"UCX_NET_DEVICES={text} ({origin}): no such device here, so UCX finds no network")
-
-
-def _switched_off(found: Mapping[str, tuple[str, str]]) -> list[tuple[str, str, str]]:
-    """Variables with a value that takes a fast path away, and which."""
-    return [
-        (name, found[name][0], what)
-        for name, value, what in _FAST_PATHS
-        if name in found and re.fullmatch(value, found[name][0].strip(), re.IGNORECASE)
-    ]
 
 
 def _chatty(found: Mapping[str, tuple[str, str]]) -> list[str]:

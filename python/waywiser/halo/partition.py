@@ -144,6 +144,10 @@ def _cells(given: Any) -> Any:
     kind = getattr(getattr(given, "dtype", None), "kind", None)
     if kind not in (None, "i", "u"):
         raise InputTypeError(f"cells are integers, not {given.dtype}")
+    if kind and given.ndim != 1:
+        raise InputTypeError(f"cells are a list of integers, not an array of {given.ndim} dimensions")
+    if kind and not given.dtype.isnative:
+        given = given.astype(given.dtype.newbyteorder("="))
     try:
         return given if kind else array("q", map(index, given))
     except (TypeError, OverflowError) as error:

@@ -71,12 +71,17 @@ def may_trace(root: Root) -> bool:
     return bool(int(status_field(root, "CapEff"), 16) >> _SYS_PTRACE & 1)
 
 
+def limit(root: Root, name: str) -> int | None:
+    """A soft limit of this process, such as "Max open files"; None if there is no limit. Raises Unknown."""
+    found = re.search(rf"^{name}\s+(\S+)", root.needed("/proc/self/limits"), re.MULTILINE)
+    if not found:
+        raise Unknown(f"needs {name!r} in /proc/self/limits")
+    return None if found[1] == "unlimited" else int(found[1])
+
+
 def memlock(root: Root) -> int | None:
     """The soft limit on locked memory in bytes; None if there is no limit. Raises Unknown."""
-    found = re.search(r"^Max locked memory\s+(\S+)", root.needed("/proc/self/limits"), re.MULTILINE)
-    if not found:
-        raise Unknown("needs 'Max locked memory' in /proc/self/limits")
-    return None if found[1] == "unlimited" else int(found[1])
+    return limit(root, "Max locked memory")
 
 
 def in_job(root: Root) -> bool:

@@ -98,3 +98,9 @@ def watts(text: str) -> float | None:
     """ "700.00 W" -> 700."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) W", text)
     return float(found[1]) if found else None
+
+
+def megahertz(text: str) -> int | None:
+    """ "1980 MHz" -> 1980."""
+    found = re.fullmatch(r"(\d{1,6}) MHz", text)
+    return int(found[1]) if found else None

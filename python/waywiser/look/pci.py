@@ -11,6 +11,7 @@ from waywiser.look.root import Root
 _FOLDER = "/sys/bus/pci/devices"
 _BUS_ID = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _NVIDIA, _DISPLAY, _NVSWITCH = 0x10DE, 0x03, 0x0680
+_EXPRESS, _LINK_CONTROL = 0x10, 0x10
 _FIRST_EXTENDED, _MOST_CAPABILITIES = 0x100, 64
 
 
@@ -119,6 +120,15 @@ def extended_capability(root: Root, address: str, wanted: int) -> tuple[bytes, i
         if at < _FIRST_EXTENDED:
             return None
     return None
+
+
+def sleeps(root: Root, address: str) -> bool:
+    """Whether the device may put its link to sleep (ASPM). Raises Unknown without the right to see it."""
+    told = [root.number(f"{_FOLDER}/{address}/link/{state}_aspm") for state in ("l0s", "l1")]
+    if any(value is not None for value in told):
+        return any(told)
+    found = capability(root, address, _EXPRESS)
+    return bool(found and register(found, _LINK_CONTROL) & 3)
 
 
 def errors(root: Root, address: str, kind: str) -> int:

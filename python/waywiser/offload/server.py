@@ -26,7 +26,8 @@ _BACKLOG = 1024
 _MOST_REFUSALS, _WINDOW = 100, 10.0  # lines of the log, and seconds
 _LOOK = 0.2  # seconds until it looks whether it has been ended
 _STARTING = 30.0  # seconds for a client's process to listen
-_ENDING = 5.0  # seconds for a client's process to end when its client has gone
+_ENDING = 5.0  # seconds for clients to end when the server does
+_GOING = 4.5  # seconds for a client's process to end when its client or its time has gone: it is killed within 5
 
 
 class Offer(NamedTuple):
@@ -233,15 +234,16 @@ class Server:
     def _follow(self, connection: Connection, client: Client) -> None:
         """Until the client's process has ended, or has had its time to. A client says nothing after its request."""
         most, is_here = self._offer.most_seconds, True
-        until = time.monotonic() + most + _ENDING if most else float("inf")  # its process tells it before
+        until = time.monotonic() + most + _GOING if most else float("inf")  # its process tells it before
         while not self._ended.is_set() and time.monotonic() < until:
-            messages, is_said = client.process.hear(_LOOK, connection.sock.fileno() if is_here else None)
+            left = min(_LOOK, until - time.monotonic())
+            messages, is_said = client.process.hear(max(left, 0.0), connection.sock.fileno() if is_here else None)
             for message in messages:
                 self._note(client, message)
             if client.process.ended:
                 return
             if is_said:
-                is_here, until = False, min(until, time.monotonic() + _ENDING)  # its process notices it too
+                is_here, until = False, min(until, time.monotonic() + _GOING)  # its process notices it too
                 client.why = "its connection says more than a request" if connection.is_open() else client.why
 
     def _note(self, client: Client, told: Node) -> None:

@@ -12,8 +12,10 @@ from datetime import datetime
 from waywiser.errors import InputError
 from waywiser.json_fields import clean
 from waywiser.prove.gains import TOLD, Gain, NodeGains, same_everywhere
+from waywiser.prove.possible import check_job, check_sum, span_of
 
-_YEAR = 365.25 * 24 * 3600
+_DAY = 24 * 3600
+_YEAR = 365.25 * _DAY
 _MOST_ROWS = 5_000_000
 _COLUMNS = {
     "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "AllocGRES", "ElapsedRaw", "Elapsed", "CommShare",
@@ -61,13 +63,23 @@ def read_jobs(text: str, what: str) -> list[Job]:
     """A table with a head line, separated by "|" (sacct --parsable2) or commas. Raises InputError with the line.
 
     Columns: NodeType or Partition; GPUHours, or AllocTRES with ElapsedRaw or Elapsed; CommShare (0 to 1), Start and
-    End are optional. Steps of a job ("123.0", "123.batch") are skipped: the job's line includes them.
+    End are optional. Steps of a job ("123.0", "123.batch") are skipped: the job's line includes them. Jobs that no
+    machine can have run are refused.
     """
     first = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text), delimiter="|" if "|" in first else ",")
     try:
         columns = _columns(next(rows, []), what)
-        return [_job(cells) for row in rows if (cells := _cells(row, columns, rows.line_num))]
+        jobs, seen = [], set()
+        for row in rows:
+            if cells := _cells(row, columns, rows.line_num):
+                jobs.append(_job(cells))
+                name = cells.get("JobID"), cells.get("Start")  # one that is queued again keeps its number
+                if cells.get("JobID") and name in seen:
+                    raise ValueError(f"job {clean(cells['JobID'])[:40]} is there twice")
+                seen.add(name)
+        check_sum(sum(job.gpu_hours for job in jobs), covered(jobs))
+        return jobs
     except InputError:
         raise
     except (ValueError, csv.Error) as error:
@@ -94,17 +106,24 @@ def _job(cells: Mapping[str, str]) -> Job:
     share = float(cells["CommShare"]) if cells.get("CommShare") else None
     if share is not None and not 0 <= share <= 1:
         raise ValueError(f"CommShare {share} is not between 0 and 1")
-    hours = float(cells["GPUHours"]) if cells.get("GPUHours") else _gpus(cells) * _seconds(cells) / 3600
+    is_told = bool(cells.get("GPUHours"))
+    gpus = _gpus(cells) if cells.get("AllocTRES") or cells.get("AllocGRES") else None
+    seconds = _seconds(cells) if not is_told or cells.get("ElapsedRaw") or cells.get("Elapsed") else None
+    hours = float(cells["GPUHours"]) if is_told else (gpus or 0) * (seconds or 0) / 3600
     if not 0 <= hours < 1e12:
         raise ValueError(f"{hours} GPU-hours")
     node_type = cells.get("NodeType") or cells.get("Partition") or "unknown"
     start, end = (_time(cells.get(name, "")) for name in ("Start", "End"))
-    return Job(clean(node_type)[:60], hours, share, start, end, _nodes(cells))
+    nodes = _nodes(cells)
+    check_job(hours, gpus, seconds, nodes, span_of(start, end), cells)
+    return Job(clean(node_type)[:60], hours, share, start, end, nodes or 1)
 
 
 def _nodes(cells: Mapping[str, str]) -> int:
-    told = _NODES.search(cells.get("AllocTRES", ""))
-    return _count(cells.get("NNodes") or cells.get("AllocNodes") or (told[1] if told else "1"), "nodes")
+    """0 if the table does not say."""
+    found = _NODES.search(cells.get("AllocTRES", ""))
+    told = cells.get("NNodes") or cells.get("AllocNodes") or (found[1] if found else "")
+    return _count(told, "nodes") if told else 0
 
 
 def _gpus(cells: Mapping[str, str]) -> int:
@@ -181,7 +200,12 @@ def savings(
 
 
 def seconds_of(jobs: Sequence[Job]) -> float:
-    """The days from the first start to the last end; 0 if the table does not say."""
+    """What the jobs cover, if that tells something of a year: from a day on; else 0."""
+    return found if (found := covered(jobs)) >= _DAY else 0.0
+
+
+def covered(jobs: Sequence[Job]) -> float:
+    """From the first start to the last end; 0 if the table does not say."""
     starts = [job.start for job in jobs if job.start]
     ends = [job.end for job in jobs if job.end]
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from waywiser.profile import Profile
+from waywiser.profile import PairClass, Point, Profile, Series
 from waywiser.report import definitions
 from waywiser.terminal import add, group_name, operation_name, spaced, table
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
@@ -34,7 +35,7 @@ CSV_COLUMNS = (
 
 def profile_table(profile: Profile) -> RenderableType:
     """The fastest path for each measured class, operation and size."""
-    made = table("pairs", "!operation", ">size", "fastest", ">time", ">bandwidth", ">limit", ">paths")
+    made = table("pairs", "!operation", ">size", "fastest", ">time", ">bandwidth", ">limit", ">CPU/GB", ">paths")
     last = ("", "")
     for group in profile.classes:
         for operation in definitions.OPERATIONS:
@@ -52,41 +53,66 @@ def profile_table(profile: Profile) -> RenderableType:
                     format_seconds(best.seconds),
                     format_rate(best.rate),
                     format_percent(best.rate / of.limit) if of.limit else "-",
+                    cpu_per_gb(profile, best),
                     str(len(found)),
                 )
                 last = name
     return made
 
 
+def cpu_per_gb(profile: Profile, point: Point) -> str:
+    """CPU time of all processes for 10^9 bytes, waiting included; the simulator has no model of it."""
+    return "-" if profile.simulated else format_seconds(point.cpu_seconds / point.bytes * 1e9)
+
+
 def roads(profile: Profile) -> RenderableType:
-    """The fastest paths without a plan: small transfers and the best bandwidth of each class."""
-    made = table("pairs", "small transfers", ">time", "large transfers", ">bandwidth", ">limit", ">paths")
+    """The fastest paths without a plan: small transfers and the best bandwidth of each class, by one pair alone where
+    that was measured."""
+    made = table("pairs", "small transfers", ">time", "large transfers", ">bandwidth", ">limit", ">CPU/GB", ">paths")
     for group in profile.classes:
-        pair = profile.measured_pair(group)
-        points = [
-            (p, one)
-            for kind in ("latency", "streaming")
-            for one in profile.series_of(pair, group.processes, kind)
-            for p in one.points
-        ]
-        if not points:
-            continue
-        least = min(p.bytes for p, _ in points)
-        quick, by = min(((p, one) for p, one in points if p.bytes == least), key=lambda found: found[0].seconds)
-        wide, through = max(points, key=lambda found: (found[0].bytes, found[0].rate))
-        limit = format_percent(wide.rate / through.limit) if through.limit else "-"
-        count = len({one.path for _, one in points})
-        add(
-            made,
-            group_name(group),
-            by.path.mechanism,
-            format_seconds(quick.seconds),
-            through.path.mechanism,
-            format_rate(wide.rate),
-            limit,
-            str(count),
-        )
+        for name, found in _measured(profile, group):
+            least = min(p.bytes for p, _ in found)
+            quick, by = min(((p, one) for p, one in found if p.bytes == least), key=lambda pair: pair[0].seconds)
+            wide, through = max(found, key=lambda pair: (pair[0].bytes, pair[0].rate))
+            add(
+                made,
+                name,
+                by.path.mechanism,
+                format_seconds(quick.seconds),
+                through.path.mechanism,
+                format_rate(wide.rate),
+                format_percent(wide.rate / through.limit) if through.limit else "-",
+                cpu_per_gb(profile, wide),
+                str(len({one.path for _, one in found})),
+            )
     return made
+
+
+def _measured(profile: Profile, group: PairClass) -> Iterator[tuple[str, list[tuple[Point, Series]]]]:
+    """The name and the points of a class: of one pair alone, else of each operation that was measured."""
+    pair = profile.measured_pair(group)
+    points = {
+        operation: [(p, one) for one in profile.series_of(pair, group.processes, operation) for p in one.points]
+        for operation in definitions.OPERATIONS
+    }
+    if alone := points["latency"] + points["streaming"]:
+        yield group_name(group), alone
+        return
+    for operation, found in points.items():
+        if found:
+            yield f"{group_name(group)}, {operation_name(profile, group, operation)}", found
+
+
+def nothing_of(profile: Profile, operations: Sequence[str]) -> list[str]:
+    """A line for each of the operations that was measured for no pair, with the reason where it is known."""
+    there = {one.operation for one in profile.series if one.points}
+    lines = []
+    for operation in [one for one in operations if one not in there]:
+        alone = all(len(group.members) < 2 for group in profile.classes)
+        why = " has several pairs that could move at once; streaming is the same for one pair"
+        known = operation == "loaded" and alone
+        lines.append(f"{operation}: " + (f"no class of this machine{why}" if known else "nothing was measured"))
+    return lines
 
 
 def profile_csv(profile: Profile) -> str:
