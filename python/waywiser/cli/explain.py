@@ -16,9 +16,16 @@ from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, PUT_MES
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
 
+_PUT_NOTE = (
+    "LL128 needs GPUs that are all joined by NVLink; bulk needs compute capability 9.0 and shared memory that the "
+    "block has to spare: else stores. A put without a message: by stores, or bulk where that is taken here."
+)
+
 
 def explain(
-    source: Annotated[str, typer.Argument(metavar="SRC|COLLECTIVE", help="host0, gpu3, ...; all_reduce, ...")] = "",
+    source: Annotated[
+        str, typer.Argument(metavar="SRC|OPERATION", help="host0, gpu3, ...; all_reduce, ..., put, halo, remote")
+    ] = "",
     destination: Annotated[
         str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, other:host0, ...; host, gpu")
     ] = "",
@@ -34,6 +41,7 @@ def explain(
     steps: Annotated[
         bool, typer.Option("--steps", help="Show what happens on the way: copies, engines, buses, who works.")
     ] = False,
+    caller: Annotated[str, typer.Option("--from", metavar="host|kernel", help="kernel: put SIZE of a block.")] = "host",
     rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: only over this network device.")] = "",
     ranks: Annotated[
         int | None,
@@ -44,8 +52,9 @@ def explain(
 ) -> None:
     """Show every path from SRC to DST for SIZE bytes: measured and predicted time, and why it was not chosen.
 
-    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`. `explain halo` shows what
-    halo exchanges have measured, `explain remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
+    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`; `explain put SIZE --from
+    kernel` shows the protocols of a kernel's message. `explain halo` shows what halo exchanges have measured, `explain
+    remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
     """
     from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
@@ -56,6 +65,7 @@ def explain(
     from waywiser.simulator.assumptions import of_profile
     from waywiser.tune.machine_results import results_of
 
+    source, destination, size = _asked_of(caller, source, destination, size)
     if steps and (binding or source in ("halo", "remote", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)):
         raise InputError("--steps shows the way of one transfer: write SRC DST SIZE, such as host0 gpu0 64K")
     if binding:
@@ -77,7 +87,10 @@ def explain(
     if collective:
         ranks = ranks or 2
         answer = collective_answer(results.needed_profile_text(), (source, destination, ranks), count)
-        head = f"{source} of {format_bytes(count)}, {ranks} ranks, arrays in {destination} memory on {profile.machine}"
+        what = f"{ranks} ranks, arrays in {destination} memory"
+        if source == PUT_MESSAGE:
+            what, answer["notes"] = "from a block of a kernel to another GPU", [_PUT_NOTE]
+        head = f"{source} of {format_bytes(count)}, {what} on {profile.machine}"
         if as_json:
             typer.echo(json.dumps(answer, indent=1))
         else:
@@ -109,6 +122,19 @@ def explain(
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     if note := links_note(results, source, destination):
         terminal.print_result(note)
+
+
+def _asked_of(caller: str, source: str, destination: str, size: str) -> tuple[str, str, str]:
+    """What is asked of a caller: of a kernel the messages that a block puts."""
+    if caller not in ("host", "kernel"):
+        raise InputError(f"--from {caller!r}: write host or kernel")
+    if caller == "host":
+        if source == "put":
+            raise InputError("only puts of kernels have protocols to choose from: write put SIZE --from kernel")
+        return source, destination, size
+    if source not in ("put", PUT_MESSAGE) or (size and destination != "gpu"):
+        raise InputError("--from kernel: only puts have protocols to choose from: write put SIZE --from kernel")
+    return PUT_MESSAGE, "gpu", size or destination
 
 
 def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -> None:
