@@ -1,32 +1,12 @@
-"""Halo exchanges: `waywiser.HaloExchange` and the three calls for grids, against the whole domain in NumPy."""
+"""Halo exchanges: `waywiser.HaloExchange` against the whole domain in NumPy."""
 
 from __future__ import annotations
 
 import pytest
+from halo_domain import DOMAIN
 from rank_jobs import NO_PLAN, run, runtime_folder
 
 __all__ = ["runtime_folder"]
-
-DOMAIN = """
-import numpy as np, waywiser as ww
-
-def whole(grid, seed, components=()):
-    return np.random.default_rng(seed).integers(1, 200, (*grid.shape, *components))
-
-def taken(values, grid):
-    '''The cells of a rank's array, cut out of the whole domain; -1 beyond a border.'''
-    widths = [(w, w) if w else (0, 0) for w in grid.ghost] + [(0, 0)] * (values.ndim - len(grid.shape))
-    for axis, (width, periodic) in enumerate(zip(widths, grid.periodic)):
-        pad = [width if i == axis else (0, 0) for i in range(values.ndim)]
-        mode = {"mode": "wrap"} if periodic else {"mode": "constant", "constant_values": -1}
-        values = np.pad(values, pad, **mode)
-    return values[tuple(slice(f, f + c + 2 * w) for f, c, w in zip(grid.first, grid.count, grid.ghost))]
-
-def owned_only(values, grid):
-    field = np.full_like(values, -1)
-    field[grid.interior] = values[grid.interior]
-    return field
-"""
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
@@ -154,36 +134,6 @@ def test_sides_have_their_own_variants() -> None:
     group.barrier()
     """
     assert run(4, code, program=DOMAIN) == (0, [], "")
-
-
-def test_the_three_calls() -> None:
-    code = """
-    from waywiser import halo
-    grid = halo.init_grid((6, 5), periodic=(True, False), parts=(2, 1))
-    wanted = taken(whole(grid, 3), grid)
-    field, other = owned_only(wanted, grid), owned_only(wanted, grid).astype(np.float32)[None]
-    for _ in range(2):
-        halo.update_halo(field, ww.ComponentsFirst(other))
-        assert (field == wanted).all() and (other == wanted).all()
-    for _ in range(40):  # more than are kept
-        more = owned_only(wanted, grid)
-        halo.update_halo(more)
-        assert (more == wanted).all()
-    print(grid)
-    halo.finalize()
-    try: halo.update_halo(field)
-    except ww.InputError as error: print(error)
-    """
-    assert run(2, code, program=DOMAIN) == (
-        0,
-        [
-            "<waywiser.GridPartition: (3, 5) cells from (0, 0) of (6, 5)>",
-            "<waywiser.GridPartition: (3, 5) cells from (3, 0) of (6, 5)>",
-            "update_halo: call init_grid first",
-            "update_halo: call init_grid first",
-        ],
-        "",
-    )
 
 
 def test_what_does_not_fit_is_refused() -> None:

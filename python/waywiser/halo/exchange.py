@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.types import Array, Stream
+from waywiser.halo.fields import HaloField, array_of, described
 from waywiser.halo.partition import Partition
 
 if TYPE_CHECKING:
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 
 HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "gpu_aware"]
 MIXED = "mixed"  # sides have variants of their own
-
-
-class ComponentsFirst(NamedTuple):
-    """A vector field of a halo exchange whose components are the first dimension of its array, not the last."""
-
-    array: Array
 
 
 class HaloSide(NamedTuple):
@@ -36,9 +31,6 @@ class HaloSide(NamedTuple):
     face: tuple[int, ...]
     cells: int
     variant: HaloVariant
-
-
-HaloField = Union[Array, ComponentsFirst]  # noqa: UP007 - for Python 3.10
 
 
 class HaloExchange:
@@ -189,21 +181,3 @@ class HaloExchange:
         not seen. Raises nothing.
         """
         return dict(zip(("inside", "overlapped", "elapsed"), self._core.times(), strict=True))
-
-
-def array_of(field: Any) -> Any:
-    """The array of a field."""
-    return field.array if isinstance(field, ComponentsFirst) else field
-
-
-def described(field: Any, local_shape: tuple[int, ...]) -> tuple[Array, int, bool]:
-    """As the core expects it: array, number of components, whether they are the first dimension."""
-    array, first = array_of(field), isinstance(field, ComponentsFirst)
-    shape = tuple(getattr(array, "shape", local_shape))
-    if shape == local_shape and not first:
-        return array, 1, False
-    cells, components = (shape[1:], shape[:1]) if first else (shape[:-1], shape[-1:])
-    if cells != local_shape or not components:
-        where = "first" if first else "last"
-        raise InputError(f"a field of shape {shape}: {local_shape} was expected, or that with components {where}")
-    return array, components[0], first

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.types import Array
+from waywiser.halo.fields import HaloField
+from waywiser.halo.gathering import gathered
 
 if TYPE_CHECKING:
+    import numpy
+
     from waywiser import _core
     from waywiser.group.group import Group
 
@@ -18,10 +22,11 @@ if TYPE_CHECKING:
 class Partition:
     """A rank's part of a domain: `GridPartition` or `MeshPartition`.
 
-    `local_shape`: the shape of this rank's arrays, ghosts included, without components.
+    `local_shape`: the shape of this rank's arrays, ghosts included, without components. `group`: its ranks.
     """
 
-    def __init__(self, core: _core.HaloPartition, local_shape: tuple[int, ...]) -> None:
+    def __init__(self, group: Group, core: _core.HaloPartition, local_shape: tuple[int, ...]) -> None:
+        self.group = group
         self._core = core
         self.local_shape = local_shape
 
@@ -68,13 +73,23 @@ class GridPartition(Partition):
             ranks *= each
         if ranks != group.size:
             raise InputError(f"parts={tuple(cut)} are {ranks} boxes for {group.size} ranks")
-        super().__init__(_core.grid_partition(grid, group.rank), tuple(grid.local_shape(group.rank)))
-        first, count = grid.box(group.rank)
+        super().__init__(group, _core.grid_partition(grid, group.rank), tuple(grid.local_shape(group.rank)))
+        self._boxes = [grid.box(rank) for rank in range(group.size)]
+        first, count = self._boxes[group.rank]
         self.shape = tuple(cells)
         self.ghost = tuple(widths)
         self.periodic = tuple(repeats)
         self.parts, self.first, self.count = tuple(cut), tuple(first), tuple(count)
         self.interior = tuple(slice(width, width + cells) for width, cells in zip(widths, count, strict=True))
+
+    def gather(self, field: HaloField, root: int = 0) -> numpy.ndarray[Any, Any] | None:
+        """The values of the whole grid, without ghosts, as a NumPy array at rank `root`; None at the others. All ranks
+        call it, with the same type and components; `field` as in `waywiser.HaloExchange`.
+
+        Raises as every call of a group; InputError at all ranks for an array of another shape, and for types or
+        components that differ.
+        """
+        return gathered(self.group, self._boxes, self.ghost, field, root)
 
     def __repr__(self) -> str:
         return f"<waywiser.GridPartition: {self.count} cells from {self.first} of {self.shape}>"
@@ -104,7 +119,7 @@ class MeshPartition(Partition):
                 raise InputTypeError("neighbors are tuples: rank, cells given, cells taken") from None
             lists.append((peer, _cells(give), _cells(take)))
         core = _core.listed_partition(group.rank, group.size, _number("cells", cells), lists)
-        super().__init__(core, (cells,))
+        super().__init__(group, core, (cells,))
 
     def __repr__(self) -> str:
         return f"<waywiser.MeshPartition: {self.local_shape[0]} cells, neighbours {self.neighbors}>"
