@@ -72,7 +72,7 @@ def test_the_same_memory_is_prepared_once() -> None:
     except ww.InputError as error: print(error)
     """
     said = "an array was expected, 'ndarray' cannot be written to"
-    assert run(2, code, program=COUNTED) == (0, [said, said], "")
+    assert run(2, code, program=COUNTED) == (0, [f"rank 0: {said}"] * 2, "")
 
 
 def test_memory_of_gpus_is_known_again() -> None:

@@ -127,7 +127,7 @@ def test_sides_have_their_own_variants() -> None:
         along: "per_neighbor", across: "direct_packed", 3 - group.rank: "direct_packed"}
     assert right() and halo.counts("mixed")["exchanges"] == 2
     assert f"to rank {along} at (0, " in halo.explain(), halo.explain()
-    assert refused({9: "packed"}) == "use: rank 9 is no neighbour that is given cells"
+    assert refused({9: "packed"}) == "rank 0: use: rank 9 is no neighbour that is given cells"
     assert refused(["packed"]) == "rank 0: 1 variants of a halo exchange for 3 sides of the partition"
     assert "is no variant" in refused({across: "best"})
     assert right()
@@ -169,20 +169,20 @@ def test_what_does_not_fit_is_refused() -> None:
     attempt(ww.halo.finalize)
     """
     lines = [
-        "InputError a field of shape (7, 7): (8, 7) was expected, or that with components last",
-        "InputError a field of shape (8, 7): (8, 7) was expected, or that with components first",
         "InputError a grid: 5 dimensions: there can be 1 to 4",
         "InputError a halo exchange of host arrays is started without stream=",
         "InputError a halo exchange: finish() without start()",
         "InputError a partition: a neighbour is rank 3: there are 1 ranks",
         "InputError a partition: cell 4 in a list of rank 0: there are 4",
-        "InputError best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, "
-        "strided, gpu_aware",
         "InputError finalize: call init_grid first",
         "InputError ghost= has 1 entries for 2 dimensions",
         "InputError parts=(2, 2) are 4 boxes for 1 ranks",
+        "InputError rank 0: a field of shape (7, 7): (8, 7) was expected, or that with components last",
+        "InputError rank 0: a field of shape (8, 7): (8, 7) was expected, or that with components first",
         "InputError rank 0: a halo exchange is tuned for a time above 0",
         "InputError rank 0: a halo exchange: fields 0 and 1 overlap",
+        "InputError rank 0: best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, "
+        "direct_packed, strided, gpu_aware",
         "InputError remove: an array that is not exchanged",
         "InputError shape= has no dimensions",
         "InputError shape=-5 is out of range",

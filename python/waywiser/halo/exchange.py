@@ -56,10 +56,14 @@ class HaloExchange:
         self._group = group
         self._partition = partition
         self._fields = list(fields)
-        self._core = _core.HaloExchange(group._core, partition._core, self._described(self._fields))
+        self._core = _core.HaloExchange(group._core, partition._core, *self._described(self._fields))
 
-    def _described(self, fields: list[HaloField]) -> list[tuple[Array, int, bool]]:
-        return [described(each, self._partition.local_shape) for each in fields]
+    def _described(self, fields: list[HaloField]) -> tuple[list[tuple[Array, int, bool]], str]:
+        """What the core expects, or why this rank has it not."""
+        try:
+            return [described(each, self._partition.local_shape) for each in fields], ""
+        except InputError as error:
+            return [], str(error)
 
     def start(self, *, stream: Stream = None) -> None:
         """Begins an exchange. With `stream` it comes after earlier work there; a direct variant is only enqueued and
@@ -111,7 +115,7 @@ class HaloExchange:
         self._set(left)
 
     def _set(self, fields: list[HaloField]) -> None:
-        self._core.set_fields(self._described(fields))
+        self._core.set_fields(*self._described(fields))
         self._fields = fields
 
     @property
@@ -129,19 +133,18 @@ class HaloExchange:
         the variants of some neighbours by rank, while the others keep theirs. Ranks may differ then: the rank that
         gives the cells decides. Only "per_neighbor", "packed", "direct" and "direct_packed" can be mixed.
 
-        Raises UnavailableError at all ranks, with the reason; InputError for an unknown name, and at all ranks for
-        a list of another length and for another variant than these in a mix; InputError for a rank that is given no
-        cells.
+        Raises UnavailableError at all ranks, with the reason; InputError at all ranks for a name that is not that of
+        the other ranks, or none, for a list of another length, for another variant than these in a mix, and for a rank
+        that is given no cells.
         """
         if isinstance(variant, str) or not isinstance(variant, (Mapping, Sequence)):
             self._core.use(variant)
         elif isinstance(variant, Mapping):
             strangers = set(variant) - {each.neighbor for each in self.sides}
-            if strangers:
-                raise InputError(f"use: rank {min(strangers)} is no neighbour that is given cells")
-            self._core.use_sides([variant.get(each.neighbor, each.variant) for each in self.sides])
+            failed = f"use: rank {min(strangers)} is no neighbour that is given cells" if strangers else ""
+            self._core.use_sides([variant.get(each.neighbor, each.variant) for each in self.sides], failed)
         else:
-            self._core.use_sides(list(variant))
+            self._core.use_sides(list(variant), "")
 
     def tune(
         self, seconds: float, *, file: str | os.PathLike[str] | None = None
