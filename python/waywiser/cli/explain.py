@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from waywiser.other_nodes import for_core, is_elsewhere
 from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, PUT_MESSAGE, pair_text
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
+
+if TYPE_CHECKING:
+    from waywiser.report.halo_rows import HaloQuestion
 
 _PUT_NOTE = (
     "LL128 needs GPUs that are all joined by NVLink; bulk needs compute capability 9.0 and shared memory that the "
@@ -42,6 +45,14 @@ def explain(
         bool, typer.Option("--steps", help="Show what happens on the way: copies, engines, buses, who works.")
     ] = False,
     caller: Annotated[str, typer.Option("--from", metavar="host|kernel", help="kernel: put SIZE of a block.")] = "host",
+    shape: Annotated[str, typer.Option(metavar="LIST", help="halo: cells of the whole grid, 512x512x512.")] = "",
+    fields: Annotated[
+        str, typer.Option(metavar="LIST", help="halo: types; float32:3: 3 components, 3:float32: they come first.")
+    ] = "",
+    ghost: Annotated[str, typer.Option(metavar="LIST", help="halo: width of ghosts, of all or each dimension.")] = "1",
+    periodic: Annotated[str, typer.Option(metavar="LIST", help="halo: 0 or 1, of all or each dimension.")] = "0",
+    parts: Annotated[str, typer.Option(metavar="LIST", help="halo: boxes in each dimension, 2x1x1.")] = "",
+    memory: Annotated[str, typer.Option(metavar="host|gpu", help="halo: where the fields are.")] = "host",
     rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: only over this network device.")] = "",
     ranks: Annotated[
         int | None,
@@ -53,12 +64,13 @@ def explain(
     """Show every path from SRC to DST for SIZE bytes: measured and predicted time, and why it was not chosen.
 
     For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`; `explain put SIZE --from
-    kernel` shows the protocols of a kernel's message. `explain halo` shows what halo exchanges have measured, `explain
-    remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
+    kernel` shows the protocols of a kernel's message. `explain halo` shows what halo exchanges have measured, with
+    --shape and --fields one exchange and its estimate, `explain remote HOST:PORT SIZE` the roads to a server's GPUs.
     """
     from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
+    from waywiser.report.halo_rows import halo_question
     from waywiser.report.simulated import print_assumed
     from waywiser.report.steps_table import add_steps, steps_table
     from waywiser.report.transfer_question import check_place, links_note, needed_for, plan_of, refuse_unmeasured
@@ -70,6 +82,11 @@ def explain(
         raise InputError("--steps shows the way of one transfer: write SRC DST SIZE, such as host0 gpu0 64K")
     if binding:
         return _binding(output, machine, ranks, as_json)
+    if shape or fields or parts or (ghost, periodic, memory) != ("1", "0", "host"):
+        if source != "halo" or not (shape and fields):
+            raise InputError("of one halo exchange: write halo --shape LIST --fields LIST, and then more of it")
+        asked = halo_question(shape, fields, ghost, periodic, parts, memory, ranks or 2)
+        return _halo(output, machine, asked, as_json)
     if source in ("halo", "remote"):
         return _rows(results_of(output, machine), source, destination, size, as_json)
     if not size:
@@ -122,6 +139,26 @@ def explain(
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     if note := links_note(results, source, destination):
         terminal.print_result(note)
+
+
+def _halo(output: Path, machine: str | None, asked: HaloQuestion, as_json: bool) -> None:
+    """Shows one halo exchange: its row, and the estimate."""
+    from waywiser import terminal
+    from waywiser.report.halo_rows import halo_answer, halo_table
+    from waywiser.tune.machine_results import results_of
+
+    places = ["host0", "gpu0", "gpu1"] if asked.memory == "gpu" else ["host0"]
+    results = results_of(output, machine, operations=["latency"], processes=[1, 2], places=places)
+    devices = (results.topology or {}).get("devices")
+    gpus = sum(1 for each in devices if each.get("kind") == "gpu") if isinstance(devices, list) else 0
+    answer = halo_answer(asked, results.plan, results.profile, gpus)
+    if as_json:
+        typer.echo(json.dumps(answer, indent=1))
+        return
+    cells, parts = ("x".join(map(str, each)) for each in (asked.shape, asked.parts))
+    known = results.plan or results.needed_profile()
+    head = f"halo exchange of {cells} cells, {asked.ranks} ranks ({parts}), {asked.memory} memory on {known.machine}"
+    terminal.print_result(halo_table(answer, head, results.profile.warning() if results.profile else ""))
 
 
 def _asked_of(caller: str, source: str, destination: str, size: str) -> tuple[str, str, str]:
