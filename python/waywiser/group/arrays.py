@@ -45,7 +45,8 @@ class Library:
         """`array[index]` as an array of NumPy."""
         import numpy
 
-        return numpy.asarray(array)[index]
+        values: numpy.ndarray[Any, Any] = numpy.asarray(array)[index]
+        return values
 
 
 class NumPy(Library):

@@ -42,11 +42,12 @@ def gathered(
         return None
     shape = [max(begin[i] + count[i] for begin, count in boxes) for i in range(dimensions)]
     whole = numpy.empty((*more, *shape) if first else (*shape, *more), values.dtype)
+    before = (slice(None),) * len(more) if first else ()
     at = 0
     for (begin, count), size in zip(boxes, sizes, strict=True):
         box = tuple(slice(b, b + c) for b, c in zip(begin, count, strict=True))
         block = every[at : at + size].view(values.dtype)
-        whole[(..., *box) if first else box] = block.reshape((*more, *count) if first else (*count, *more))
+        whole[before + box] = block.reshape((*more, *count) if first else (*count, *more))
         at += size
     return whole
 
