@@ -20,7 +20,7 @@ apps::Options known_options() {
            {"cells", "0", "about so many in all; 0: as the case has"},
            {"shape", "even", joined(flow::shape_names()) + ": how cells of flat boxes lie"},
            {"reynolds", "0", "Reynolds number; 0: as the case has"},
-           {"time", "0", "computes until then; 0: as the case has"},
+           {"time", "0", "computes until then, by shorter steps if need be; 0: as the case has"},
            {"steps", "0", "computes so many time steps; 0: until the time"},
            {"step", "0", "length of a time step; 0: by the Courant number"},
            {"courant", "0.4", "greatest speed times step over the shortest distance of cells"},

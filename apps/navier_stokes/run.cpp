@@ -61,6 +61,13 @@ FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const 
   return flow;
 }
 
+double end_of(const RunOptions& options, const FlowCase& made) { return options.time > 0 ? options.time : made.time; }
+
+// So many steps of at most `step` reach `time`; at least one.
+std::int64_t steps_to(double time, double step) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(time / step - 1e-9)));
+}
+
 std::vector<Vector3> at_centers(const LocalMesh& mesh, const std::function<Vector3(const Vector3&)>& function) {
   std::vector<Vector3> values;
   for (std::int64_t i = 0; i < mesh.owned; ++i)
@@ -95,10 +102,12 @@ RunResult run(waywiser::Group& group, const RunOptions& options) {
   apps::Processor processor(group, options.threads);
   Exchanges exchanges(group, processor);
   const MeshFigures figures = figures_of(exchanges, mesh);
-  const FlowOptions flow = flow_options(options, made, figures, processor.place().kind == waywiser::PlaceKind::gpu);
+  FlowOptions flow = flow_options(options, made, figures, processor.place().kind == waywiser::PlaceKind::gpu);
+  const std::string key = key_of(options, made, flow, group.size());
+  const double end = end_of(options, made);
+  if (options.steps == 0 && end > 0) flow.time_step = end / static_cast<double>(steps_to(end, flow.time_step));
   FlowSolver solver(exchanges, mesh, flow, !figures.outlet);
 
-  const std::string key = key_of(options, made, flow, group.size());
   made.mesh = {};  // of no use any more, and large
   const bool writes = !options.folder.empty();
   if (writes) std::filesystem::create_directories(options.folder);
@@ -111,10 +120,10 @@ RunResult run(waywiser::Group& group, const RunOptions& options) {
     solver.start_with(at_centers(mesh, made.start));
   choose_variants(exchanges, options);
 
-  const double end = options.time > 0 ? options.time : made.time;
   const std::int64_t first = solver.steps();
-  const std::int64_t last =
-      options.steps > 0 ? options.steps : static_cast<std::int64_t>(std::ceil(end / flow.time_step - 1e-9));
+  const double left = end - solver.time();
+  const bool ended = left <= 1e-9 * flow.time_step;
+  const std::int64_t last = options.steps > 0 ? options.steps : first + (ended ? 0 : steps_to(left, flow.time_step));
   std::optional<VtuSeries> series;
   std::optional<History> history;
   if (writes) series.emplace(options.folder, group.rank(), group.size(), mesh, found.has_value(), solver.time());

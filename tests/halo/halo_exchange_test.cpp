@@ -259,7 +259,8 @@ TEST(HaloExchange, WhatDoesNotFitIsRefusedAtAllRanks) {
     const std::vector<std::int64_t> right = {4, 5};
     require_error(refused(odd ? three : right, {{ten}}),
                   "rank 1: takes 1 parts of 24 bytes from rank 0, which gives 1 parts of 16 bytes");
-    require_error(refused(right, {{odd ? other_type : ten}}), "rank 1 has other fields in a halo exchange than rank 0");
+    require_error(refused(right, {{odd ? other_type : ten}}),
+                  "rank 1 has another type of field 0 in a halo exchange than rank 0");
     require_error(refused(right, {{odd ? tail : ten}}),
                   "rank 1: a halo exchange: field 0 has 11 elements, not 1 for each of 10 cells");
     require_error(refused(right, {{ten}, {odd ? shared : next}}), "rank 1: a halo exchange: fields 0 and 1 overlap");

@@ -12,7 +12,6 @@ import pytest
 
 from waywiser.bench.coalescing import Point, as_csv, crossover, tables
 
-pytestmark = pytest.mark.slow
 COMMAND = [sys.executable, "-c", "from waywiser.cli import main; main()", "bench"]
 SMALL = ("coalescing", "--sizes", "4K,8K", "--blocks", "4,8", "--budget", "0.2")
 
@@ -35,6 +34,36 @@ def test_the_crossover_is_where_gathering_begins_to_win() -> None:
     assert crossover(row(1, -2)) == "mixed"
 
 
+def interval(*bounds: tuple[float, float]) -> list[Point]:
+    return [
+        Point("host>host", 4096, 4 * (i + 1), (low + high) / 2, low, high, 2e-6, 1e-6, 5)
+        for i, (low, high) in enumerate(bounds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "verdict"),
+    [
+        ([(-60, -40), (-60, -40), (-66, 90)], "not shown"),  # the last one's middle is above 0
+        ([(-60, -40), (-66, 60)], "not shown"),
+        ([(-1, 2), (-2, 1)], "not shown"),
+        ([(-60, -40), (-2, 1), (5, 9), (1, 2)], "from 12"),
+        ([(-2, 9), (5, 9)], "from 8"),
+        ([(1, 9), (5, 9)], "always"),
+        ([(-9, -1), (-5, -0.1)], "never"),
+        ([(1, 9), (-5, -1), (1, 2)], "mixed"),
+        ([(-9, -1), (1, 9), (-5, 6), (1, 2)], "from 8, not shown for all"),
+    ],
+)
+def test_the_crossover_follows_the_intervals(bounds: list[tuple[float, float]], verdict: str) -> None:
+    assert crossover(interval(*bounds)) == verdict
+
+
+def test_a_figure_whose_interval_has_0_inside_is_marked() -> None:
+    (line,) = [each for each in tables(interval((-60, -40), (-66, 90)), "") if each.startswith("4 KiB")]
+    assert line == "4 KiB       -50.0 +12.0?   not shown"
+
+
 def test_tables_and_csv_have_the_figures() -> None:
     found = [*row(-45.2, 3.408), *row(-50, -60, block=1 << 20)]
     assert tables(found, ", MADE UP") == [
@@ -49,6 +78,7 @@ def test_tables_and_csv_have_the_figures() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_host_memory_is_measured() -> None:
     done = run(*SMALL, "--json", "--backend", "host")
     assert done.returncode == 0, done.stderr
@@ -62,6 +92,7 @@ def test_host_memory_is_measured() -> None:
         assert each["apart_us"] > 0 and each["gathered_us"] > 0
 
 
+@pytest.mark.slow
 def test_virtual_gpus_are_measured_labelled_and_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("plotly")
@@ -77,6 +108,7 @@ def test_virtual_gpus_are_measured_labelled_and_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -96,6 +128,7 @@ def test_what_does_not_fit_is_one_line(arguments: tuple[str, ...], why: str) -> 
     assert why in done.stderr
 
 
+@pytest.mark.slow
 def test_a_picture_needs_a_name_with_an_ending() -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("plotly")

@@ -1,32 +1,12 @@
-"""Halo exchanges: `waywiser.HaloExchange` and the three calls for grids, against the whole domain in NumPy."""
+"""Halo exchanges: `waywiser.HaloExchange` against the whole domain in NumPy."""
 
 from __future__ import annotations
 
 import pytest
+from halo_domain import DOMAIN
 from rank_jobs import NO_PLAN, run, runtime_folder
 
 __all__ = ["runtime_folder"]
-
-DOMAIN = """
-import numpy as np, waywiser as ww
-
-def whole(grid, seed, components=()):
-    return np.random.default_rng(seed).integers(1, 200, (*grid.shape, *components))
-
-def taken(values, grid):
-    '''The cells of a rank's array, cut out of the whole domain; -1 beyond a border.'''
-    widths = [(w, w) if w else (0, 0) for w in grid.ghost] + [(0, 0)] * (values.ndim - len(grid.shape))
-    for axis, (width, periodic) in enumerate(zip(widths, grid.periodic)):
-        pad = [width if i == axis else (0, 0) for i in range(values.ndim)]
-        mode = {"mode": "wrap"} if periodic else {"mode": "constant", "constant_values": -1}
-        values = np.pad(values, pad, **mode)
-    return values[tuple(slice(f, f + c + 2 * w) for f, c, w in zip(grid.first, grid.count, grid.ghost))]
-
-def owned_only(values, grid):
-    field = np.full_like(values, -1)
-    field[grid.interior] = values[grid.interior]
-    return field
-"""
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
@@ -147,43 +127,13 @@ def test_sides_have_their_own_variants() -> None:
         along: "per_neighbor", across: "direct_packed", 3 - group.rank: "direct_packed"}
     assert right() and halo.counts("mixed")["exchanges"] == 2
     assert f"to rank {along} at (0, " in halo.explain(), halo.explain()
-    assert refused({9: "packed"}) == "use: rank 9 is no neighbour that is given cells"
+    assert refused({9: "packed"}) == "rank 0: use: rank 9 is no neighbour that is given cells"
     assert refused(["packed"]) == "rank 0: 1 variants of a halo exchange for 3 sides of the partition"
     assert "is no variant" in refused({across: "best"})
     assert right()
     group.barrier()
     """
     assert run(4, code, program=DOMAIN) == (0, [], "")
-
-
-def test_the_three_calls() -> None:
-    code = """
-    from waywiser import halo
-    grid = halo.init_grid((6, 5), periodic=(True, False), parts=(2, 1))
-    wanted = taken(whole(grid, 3), grid)
-    field, other = owned_only(wanted, grid), owned_only(wanted, grid).astype(np.float32)[None]
-    for _ in range(2):
-        halo.update_halo(field, ww.ComponentsFirst(other))
-        assert (field == wanted).all() and (other == wanted).all()
-    for _ in range(40):  # more than are kept
-        more = owned_only(wanted, grid)
-        halo.update_halo(more)
-        assert (more == wanted).all()
-    print(grid)
-    halo.finalize()
-    try: halo.update_halo(field)
-    except ww.InputError as error: print(error)
-    """
-    assert run(2, code, program=DOMAIN) == (
-        0,
-        [
-            "<waywiser.GridPartition: (3, 5) cells from (0, 0) of (6, 5)>",
-            "<waywiser.GridPartition: (3, 5) cells from (3, 0) of (6, 5)>",
-            "update_halo: call init_grid first",
-            "update_halo: call init_grid first",
-        ],
-        "",
-    )
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -219,20 +169,20 @@ def test_what_does_not_fit_is_refused() -> None:
     attempt(ww.halo.finalize)
     """
     lines = [
-        "InputError a field of shape (7, 7): (8, 7) was expected, or that with components last",
-        "InputError a field of shape (8, 7): (8, 7) was expected, or that with components first",
         "InputError a grid: 5 dimensions: there can be 1 to 4",
         "InputError a halo exchange of host arrays is started without stream=",
         "InputError a halo exchange: finish() without start()",
         "InputError a partition: a neighbour is rank 3: there are 1 ranks",
         "InputError a partition: cell 4 in a list of rank 0: there are 4",
-        "InputError best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, "
-        "strided, gpu_aware",
         "InputError finalize: call init_grid first",
         "InputError ghost= has 1 entries for 2 dimensions",
         "InputError parts=(2, 2) are 4 boxes for 1 ranks",
+        "InputError rank 0: a field of shape (7, 7): (8, 7) was expected, or that with components last",
+        "InputError rank 0: a field of shape (8, 7): (8, 7) was expected, or that with components first",
         "InputError rank 0: a halo exchange is tuned for a time above 0",
         "InputError rank 0: a halo exchange: fields 0 and 1 overlap",
+        "InputError rank 0: best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, "
+        "direct_packed, strided, gpu_aware",
         "InputError remove: an array that is not exchanged",
         "InputError shape= has no dimensions",
         "InputError shape=-5 is out of range",

@@ -120,6 +120,15 @@ def test_metis_cuts_better_than_by_chance() -> None:
     assert set(partition(mesh, 1, "metis").of_cell.tolist()) == {0}
 
 
+@pytest.mark.parametrize(("shape", "parts"), [((1, 3), 2), ((1, 6), 5), ((2, 4), 7), ((4, 4), 9), ((5, 6), 29)])
+def test_no_part_of_a_small_mesh_is_empty(shape: tuple[int, int], parts: int) -> None:
+    pytest.importorskip("pymetis")
+    mesh = box(shape)
+    cut = partition(mesh, parts, "metis")
+    assert cut.quality().empty == 0 and set(cut.of_cell.tolist()) == set(range(parts))
+    assert (cut.of_cell == partition(mesh, parts, "metis").of_cell).all()
+
+
 def test_without_metis_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
     monkeypatch.setattr("ctypes.util.find_library", lambda _: None)

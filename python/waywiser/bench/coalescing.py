@@ -39,6 +39,11 @@ class Point:
     gathered: float
     samples: int
 
+    @property
+    def mark(self) -> str:
+        """ "?" if the interval has 0 inside, so that neither way is shown to be faster."""
+        return "?" if self.low <= 0 < self.high else ""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -80,14 +85,19 @@ def points(wanted: Wanted, missing: Callable[[str, str], None], show: Show) -> I
 
 
 def crossover(row: Sequence[Point]) -> str:
-    """From how many blocks of one size on gathering is the faster, in words."""
-    faster = [each.change > 0 for each in row]
+    """From how many blocks of one size on gathering is the faster, in words. Only whole intervals count: one with 0
+    inside shows nothing."""
+    faster, slower = [each.low > 0 for each in row], [each.high <= 0 for each in row]
     if all(faster):
         return "always"
-    if not any(faster):
+    if all(slower):
         return "never"
-    first = len(faster) - faster[::-1].index(False) if faster[-1] else None
-    return "mixed" if first is None or any(faster[:first]) else f"from {row[first].blocks}"
+    if not any(faster):
+        return "not shown"
+    first = faster.index(True)
+    if all(faster[first:]):
+        return f"from {row[first].blocks}"
+    return "mixed" if any(slower[first:]) else f"from {row[first].blocks}, not shown for all"
 
 
 def rows_of(found: Sequence[Point], memory: str) -> dict[int, list[Point]]:
@@ -108,7 +118,7 @@ def tables(found: Sequence[Point], label: str) -> list[str]:
         lines += [""] * bool(lines) + [f"# {memory}: percent of speed gained by gathering blocks{label}"]
         lines.append(f"{'# Block':<10}" + "".join(f"{count:>7}" for count in counts) + "   gathering is faster")
         for size, row in rows.items():
-            cells = "".join(f"{each.change:>+7.1f}" for each in row)
+            cells = "".join(f"{f'{each.change:+.1f}{each.mark}':>7}" for each in row)
             lines.append(f"{format_bytes(size):<10}{cells}   {crossover(row)}")
     return lines
 

@@ -40,7 +40,7 @@ def plot_coalescing(found: Sequence[Point], label: str, file: Path) -> None:
         for y, row in enumerate(rows.values()):
             for x, each in enumerate(row):
                 dark = abs(norm(each.change) - 0.5) > 0.33
-                axes.text(x, y, f"{each.change:+.0f}", ha="center", va="center", fontsize=8,
+                axes.text(x, y, f"{each.change:+.0f}{each.mark}", ha="center", va="center", fontsize=8,
                           color="white" if dark else "#1a1f25")  # fmt: skip
         axes.set_xticks(range(len(counts)), [str(count) for count in counts])
         axes.set_yticks(range(len(rows)), [format_bytes(size) for size in rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,9 +16,19 @@ from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, PUT_MES
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
 
+if TYPE_CHECKING:
+    from waywiser.report.halo_rows import HaloQuestion
+
+_PUT_NOTE = (
+    "LL128 needs GPUs that are all joined by NVLink; bulk needs compute capability 9.0 and shared memory that the "
+    "block has to spare: else stores. A put without a message: by stores, or bulk where that is taken here."
+)
+
 
 def explain(
-    source: Annotated[str, typer.Argument(metavar="SRC|COLLECTIVE", help="host0, gpu3, ...; all_reduce, ...")] = "",
+    source: Annotated[
+        str, typer.Argument(metavar="SRC|OPERATION", help="host0, gpu3, ...; all_reduce, ..., put, halo, remote")
+    ] = "",
     destination: Annotated[
         str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, other:host0, ...; host, gpu")
     ] = "",
@@ -34,6 +44,15 @@ def explain(
     steps: Annotated[
         bool, typer.Option("--steps", help="Show what happens on the way: copies, engines, buses, who works.")
     ] = False,
+    caller: Annotated[str, typer.Option("--from", metavar="host|kernel", help="kernel: put SIZE of a block.")] = "host",
+    shape: Annotated[str, typer.Option(metavar="LIST", help="halo: cells of the whole grid, 512x512x512.")] = "",
+    fields: Annotated[
+        str, typer.Option(metavar="LIST", help="halo: types; float32:3: 3 components, 3:float32: they come first.")
+    ] = "",
+    ghost: Annotated[str, typer.Option(metavar="LIST", help="halo: width of ghosts, of all or each dimension.")] = "1",
+    periodic: Annotated[str, typer.Option(metavar="LIST", help="halo: 0 or 1, of all or each dimension.")] = "0",
+    parts: Annotated[str, typer.Option(metavar="LIST", help="halo: boxes in each dimension, 2x1x1.")] = "",
+    memory: Annotated[str, typer.Option(metavar="host|gpu", help="halo: where the fields are.")] = "host",
     rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: only over this network device.")] = "",
     ranks: Annotated[
         int | None,
@@ -44,22 +63,30 @@ def explain(
 ) -> None:
     """Show every path from SRC to DST for SIZE bytes: measured and predicted time, and why it was not chosen.
 
-    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`. `explain halo` shows what
-    halo exchanges have measured, `explain remote HOST:PORT SIZE` the roads of arrays to a server's GPUs.
+    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`; `explain put SIZE --from
+    kernel` shows the protocols of a kernel's message. `explain halo` shows what halo exchanges have measured, with
+    --shape and --fields one exchange and its estimate, `explain remote HOST:PORT SIZE` the roads to a server's GPUs.
     """
     from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
+    from waywiser.report.halo_rows import halo_question
     from waywiser.report.simulated import print_assumed
     from waywiser.report.steps_table import add_steps, steps_table
     from waywiser.report.transfer_question import check_place, links_note, needed_for, plan_of, refuse_unmeasured
     from waywiser.simulator.assumptions import of_profile
     from waywiser.tune.machine_results import results_of
 
+    source, destination, size = _asked_of(caller, source, destination, size)
     if steps and (binding or source in ("halo", "remote", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)):
         raise InputError("--steps shows the way of one transfer: write SRC DST SIZE, such as host0 gpu0 64K")
     if binding:
         return _binding(output, machine, ranks, as_json)
+    if shape or fields or parts or (ghost, periodic, memory) != ("1", "0", "host"):
+        if source != "halo" or not (shape and fields):
+            raise InputError("of one halo exchange: write halo --shape LIST --fields LIST, and then more of it")
+        asked = halo_question(shape, fields, ghost, periodic, parts, memory, ranks or 2)
+        return _halo(output, machine, asked, as_json)
     if source in ("halo", "remote"):
         return _rows(results_of(output, machine), source, destination, size, as_json)
     if not size:
@@ -77,7 +104,10 @@ def explain(
     if collective:
         ranks = ranks or 2
         answer = collective_answer(results.needed_profile_text(), (source, destination, ranks), count)
-        head = f"{source} of {format_bytes(count)}, {ranks} ranks, arrays in {destination} memory on {profile.machine}"
+        what = f"{ranks} ranks, arrays in {destination} memory"
+        if source == PUT_MESSAGE:
+            what, answer["notes"] = "from a block of a kernel to another GPU", [_PUT_NOTE]
+        head = f"{source} of {format_bytes(count)}, {what} on {profile.machine}"
         if as_json:
             typer.echo(json.dumps(answer, indent=1))
         else:
@@ -109,6 +139,39 @@ def explain(
     print_assumed(of_profile(profile.state) if profile.simulated else [])
     if note := links_note(results, source, destination):
         terminal.print_result(note)
+
+
+def _halo(output: Path, machine: str | None, asked: HaloQuestion, as_json: bool) -> None:
+    """Shows one halo exchange: its row, and the estimate."""
+    from waywiser import terminal
+    from waywiser.report.halo_rows import halo_answer, halo_table
+    from waywiser.tune.machine_results import results_of
+
+    places = ["host0", "gpu0", "gpu1"] if asked.memory == "gpu" else ["host0"]
+    results = results_of(output, machine, operations=["latency"], processes=[1, 2], places=places)
+    devices = (results.topology or {}).get("devices")
+    gpus = sum(1 for each in devices if each.get("kind") == "gpu") if isinstance(devices, list) else 0
+    answer = halo_answer(asked, results.plan, results.profile, gpus)
+    if as_json:
+        typer.echo(json.dumps(answer, indent=1))
+        return
+    cells, parts = ("x".join(map(str, each)) for each in (asked.shape, asked.parts))
+    known = results.plan or results.needed_profile()
+    head = f"halo exchange of {cells} cells, {asked.ranks} ranks ({parts}), {asked.memory} memory on {known.machine}"
+    terminal.print_result(halo_table(answer, head, results.profile.warning() if results.profile else ""))
+
+
+def _asked_of(caller: str, source: str, destination: str, size: str) -> tuple[str, str, str]:
+    """What is asked of a caller: of a kernel the messages that a block puts."""
+    if caller not in ("host", "kernel"):
+        raise InputError(f"--from {caller!r}: write host or kernel")
+    if caller == "host":
+        if source == "put":
+            raise InputError("only puts of kernels have protocols to choose from: write put SIZE --from kernel")
+        return source, destination, size
+    if source not in ("put", PUT_MESSAGE) or (size and destination != "gpu"):
+        raise InputError("--from kernel: only puts have protocols to choose from: write put SIZE --from kernel")
+    return PUT_MESSAGE, "gpu", size or destination
 
 
 def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -> None:

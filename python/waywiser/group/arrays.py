@@ -8,11 +8,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.gpus import GpuArray, GpuStream
 from waywiser.group.types import Stream
+
+if TYPE_CHECKING:
+    import numpy
+
+
+Memory = tuple[Any, ...]  # two arrays with equal ones are the same to a call
 
 
 class Library:
@@ -28,6 +34,20 @@ class Library:
         stream = interface.get("stream") if isinstance(interface, dict) else None
         return None if stream is None else int(stream)
 
+    def memory(self, array: Any) -> Memory | None:
+        """Address, shape, type and all else that decides how a call takes `array`; None if it does not tell."""
+        told = getattr(array, "__cuda_array_interface__", None)
+        if not isinstance(told, dict):
+            return None
+        return told["data"], told["shape"], told["typestr"], told.get("strides"), told.get("stream")
+
+    def on_host(self, array: Any, index: Any) -> numpy.ndarray[Any, Any]:
+        """`array[index]` as an array of NumPy."""
+        import numpy
+
+        values: numpy.ndarray[Any, Any] = numpy.asarray(array)[index]
+        return values
+
 
 class NumPy(Library):
     """numpy.ndarray."""
@@ -39,6 +59,13 @@ class NumPy(Library):
 
     def stream(self, array: Any) -> int | None:
         return None
+
+    def memory(self, array: Any) -> Memory | None:
+        return array.__array_interface__["data"], array.shape, array.dtype, array.strides
+
+    def on_host(self, array: Any, index: Any) -> numpy.ndarray[Any, Any]:
+        values: numpy.ndarray[Any, Any] = array[index]
+        return values
 
 
 class PyTorch(Library):
@@ -59,6 +86,14 @@ class PyTorch(Library):
             return None
         return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
 
+    def memory(self, array: Any) -> Memory | None:
+        lazy = (array.requires_grad, array.is_conj(), array.is_neg())
+        return array.data_ptr(), array.shape, array.dtype, array.stride(), array.device, *lazy
+
+    def on_host(self, array: Any, index: Any) -> numpy.ndarray[Any, Any]:
+        values: numpy.ndarray[Any, Any] = array.detach()[index].cpu().numpy()
+        return values
+
 
 class CuPy(Library):
     """cupy.ndarray."""
@@ -72,6 +107,13 @@ class CuPy(Library):
     def stream(self, array: Any) -> int | None:
         return int(sys.modules["cupy"].cuda.get_current_stream(array.device.id).ptr)
 
+    def memory(self, array: Any) -> Memory | None:
+        return array.data.ptr, array.shape, array.dtype, array.strides
+
+    def on_host(self, array: Any, index: Any) -> numpy.ndarray[Any, Any]:
+        values: numpy.ndarray[Any, Any] = array[index].get()
+        return values
+
 
 class Ours(Library):
     """waywiser.GpuArray: complete between two calls."""
@@ -81,6 +123,10 @@ class Ours(Library):
 
     def stream(self, array: Any) -> int | None:
         return None
+
+    def on_host(self, array: Any, index: Any) -> numpy.ndarray[Any, Any]:
+        values: numpy.ndarray[Any, Any] = array.numpy()[index]
+        return values
 
 
 _BY_NAME: dict[str, Library] = {"numpy.ndarray": NumPy(), "torch.Tensor": PyTorch(), "cupy.ndarray": CuPy()}

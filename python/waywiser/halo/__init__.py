@@ -4,7 +4,8 @@ Three calls for structured grids: `init_grid`, `update_halo`, `finalize`. For ev
 """
 
 from waywiser.halo.current_grid import finalize, init_grid, update_halo
-from waywiser.halo.exchange import ComponentsFirst, HaloExchange, HaloField, HaloSide, HaloVariant
+from waywiser.halo.exchange import HaloExchange, HaloSide, HaloVariant
+from waywiser.halo.fields import ComponentsFirst, HaloField
 from waywiser.halo.partition import GridPartition, MeshPartition
 
 __all__ = [

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from waywiser.errors import InputError
+from waywiser.group.arrays import library_of
 from waywiser.group.group import Group
 from waywiser.group.joining import join
-from waywiser.halo.exchange import ComponentsFirst, HaloExchange, HaloField, array_of
+from waywiser.halo.exchange import HaloExchange
+from waywiser.halo.fields import ComponentsFirst, HaloField, array_of
 from waywiser.halo.partition import GridPartition
 
-Fields = tuple[tuple[int, bool], ...]  # each array, and whether its components come first
+Fields = tuple[Hashable, ...]
 MOST_EXCHANGES = 16  # of different fields, kept for the next update
 
 
@@ -21,16 +23,40 @@ class CurrentGrid:
         self.group = group
         self.joined = joined
         self.grid = grid
-        self._exchanges: dict[Fields, HaloExchange] = {}  # they keep their fields, so an id stays one
+        # They keep their arrays and grids, so an address or an id stays that of one.
+        self._exchanges: dict[Fields, HaloExchange] = {}
 
-    def exchange(self, fields: tuple[HaloField, ...]) -> HaloExchange:
-        """The exchange of these arrays; made if it is not known, in place of the one that was used longest ago."""
-        key = tuple((id(array_of(each)), isinstance(each, ComponentsFirst)) for each in fields)
-        known = self._exchanges.pop(key, None) or HaloExchange(self.group, self.grid, fields)
+    def exchange(self, fields: tuple[HaloField, ...], grid: GridPartition) -> HaloExchange:
+        """The exchange of this memory; made if it is not known, in place of the one that was used longest ago."""
+        memory, objects = _memory_of(fields, grid), (id(grid), *map(_object_of, fields))
+        key = memory if memory is not None and memory in self._exchanges else objects
+        known = self._exchanges.pop(key, None)
+        if known is None:
+            # All ranks must know it again alike, so one that cannot by the memory decides for all.
+            by_objects = self.group.all_reduce(int(memory is None), op="max")
+            key = objects if by_objects or memory is None else memory
+            known = HaloExchange(self.group, grid, fields)
         self._exchanges[key] = known
         if len(self._exchanges) > MOST_EXCHANGES:
             del self._exchanges[next(iter(self._exchanges))]
         return known
+
+
+def _memory_of(fields: tuple[HaloField, ...], grid: GridPartition) -> Fields | None:
+    """What the arrays are to an exchange, whatever objects show them; None if an array does not tell its address, and
+    for an array without elements, whose address may be that of others."""
+    found: list[Hashable] = [id(grid)]
+    for each in fields:
+        array = array_of(each)
+        memory = library_of(array).memory(array)
+        if memory is None or 0 in memory[1]:
+            return None
+        found.append((memory, isinstance(each, ComponentsFirst)))
+    return tuple(found)
+
+
+def _object_of(field: HaloField) -> Hashable:
+    return id(array_of(field)), isinstance(field, ComponentsFirst)
 
 
 _current: CurrentGrid | None = None
@@ -57,13 +83,17 @@ def init_grid(
     return _current.grid
 
 
-def update_halo(*fields: HaloField) -> None:
-    """Fills the ghost cells of the given arrays; all ranks call it with the same fields in the same order.
+def update_halo(*fields: HaloField, grid: GridPartition | None = None) -> None:
+    """Fills the ghost cells of the given arrays; all ranks call it with the same fields in the same order. `grid`:
+    theirs, such as `staggered(0)` of that of init_grid; left out, that one.
 
-    An exchange of the same array objects is prepared once; the last 16 are kept, with their arrays. Raises InputError
-    before init_grid; as `waywiser.HaloExchange`.
+    An exchange of the same memory (address, shape and type of each array) is prepared once, whatever objects show it;
+    the last 16 are kept, with their arrays. If an array of any rank has no elements, or does not tell its address (one
+    that has only a buffer or DLPack), the objects must be the same. Raises InputError before init_grid; as
+    `waywiser.HaloExchange`.
     """
-    _grid("update_halo").exchange(fields).exchange()
+    current = _grid("update_halo")
+    current.exchange(fields, current.grid if grid is None else grid).exchange()
 
 
 def finalize() -> None:

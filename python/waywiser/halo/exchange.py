@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.types import Array, Stream
+from waywiser.halo.fields import HaloField, array_of, described
 from waywiser.halo.partition import Partition
 
 if TYPE_CHECKING:
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 
 HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "gpu_aware"]
 MIXED = "mixed"  # sides have variants of their own
-
-
-class ComponentsFirst(NamedTuple):
-    """A vector field of a halo exchange whose components are the first dimension of its array, not the last."""
-
-    array: Array
 
 
 class HaloSide(NamedTuple):
@@ -36,9 +31,6 @@ class HaloSide(NamedTuple):
     face: tuple[int, ...]
     cells: int
     variant: HaloVariant
-
-
-HaloField = Union[Array, ComponentsFirst]  # noqa: UP007 - for Python 3.10
 
 
 class HaloExchange:
@@ -64,10 +56,14 @@ class HaloExchange:
         self._group = group
         self._partition = partition
         self._fields = list(fields)
-        self._core = _core.HaloExchange(group._core, partition._core, self._described(self._fields))
+        self._core = _core.HaloExchange(group._core, partition._core, *self._described(self._fields))
 
-    def _described(self, fields: list[HaloField]) -> list[tuple[Array, int, bool]]:
-        return [described(each, self._partition.local_shape) for each in fields]
+    def _described(self, fields: list[HaloField]) -> tuple[list[tuple[Array, int, bool]], str]:
+        """What the core expects, or why this rank has it not."""
+        try:
+            return [described(each, self._partition.local_shape) for each in fields], ""
+        except InputError as error:
+            return [], str(error)
 
     def start(self, *, stream: Stream = None) -> None:
         """Begins an exchange. With `stream` it comes after earlier work there; a direct variant is only enqueued and
@@ -119,7 +115,7 @@ class HaloExchange:
         self._set(left)
 
     def _set(self, fields: list[HaloField]) -> None:
-        self._core.set_fields(self._described(fields))
+        self._core.set_fields(*self._described(fields))
         self._fields = fields
 
     @property
@@ -137,19 +133,18 @@ class HaloExchange:
         the variants of some neighbours by rank, while the others keep theirs. Ranks may differ then: the rank that
         gives the cells decides. Only "per_neighbor", "packed", "direct" and "direct_packed" can be mixed.
 
-        Raises UnavailableError at all ranks, with the reason; InputError for an unknown name, and at all ranks for
-        a list of another length and for another variant than these in a mix; InputError for a rank that is given no
-        cells.
+        Raises UnavailableError at all ranks, with the reason; InputError at all ranks for a name that is not that of
+        the other ranks, or none, for a list of another length, for another variant than these in a mix, and for a rank
+        that is given no cells.
         """
         if isinstance(variant, str) or not isinstance(variant, (Mapping, Sequence)):
             self._core.use(variant)
         elif isinstance(variant, Mapping):
             strangers = set(variant) - {each.neighbor for each in self.sides}
-            if strangers:
-                raise InputError(f"use: rank {min(strangers)} is no neighbour that is given cells")
-            self._core.use_sides([variant.get(each.neighbor, each.variant) for each in self.sides])
+            failed = f"use: rank {min(strangers)} is no neighbour that is given cells" if strangers else ""
+            self._core.use_sides([variant.get(each.neighbor, each.variant) for each in self.sides], failed)
         else:
-            self._core.use_sides(list(variant))
+            self._core.use_sides(list(variant), "")
 
     def tune(
         self, seconds: float, *, file: str | os.PathLike[str] | None = None
@@ -189,21 +184,3 @@ class HaloExchange:
         not seen. Raises nothing.
         """
         return dict(zip(("inside", "overlapped", "elapsed"), self._core.times(), strict=True))
-
-
-def array_of(field: Any) -> Any:
-    """The array of a field."""
-    return field.array if isinstance(field, ComponentsFirst) else field
-
-
-def described(field: Any, local_shape: tuple[int, ...]) -> tuple[Array, int, bool]:
-    """As the core expects it: array, number of components, whether they are the first dimension."""
-    array, first = array_of(field), isinstance(field, ComponentsFirst)
-    shape = tuple(getattr(array, "shape", local_shape))
-    if shape == local_shape and not first:
-        return array, 1, False
-    cells, components = (shape[1:], shape[:1]) if first else (shape[:-1], shape[-1:])
-    if cells != local_shape or not components:
-        where = "first" if first else "last"
-        raise InputError(f"a field of shape {shape}: {local_shape} was expected, or that with components {where}")
-    return array, components[0], first

@@ -118,4 +118,19 @@ def partition(mesh: Mesh, parts: int, method: Literal["auto", "metis", "bisectio
         return MeshParts(mesh, np.arange(len(mesh)), count, name)
     if count == 1:
         return MeshParts(mesh, np.zeros(len(mesh), np.int64), count, name)
-    return MeshParts(mesh, cut(*mesh.graph, count), count, name)
+    return MeshParts(mesh, filled(cut(*mesh.graph, count), mesh.pairs, count), count, name)
+
+
+def filled(of_cell: Numbers, pairs: Numbers, count: int) -> Numbers:
+    """The same parts, but none empty, as METIS leaves some on small meshes: each takes a cell of the largest part, one
+    that shares the fewest faces with the rest of it. There are at least as many cells as parts."""
+    sizes = np.bincount(of_cell, minlength=count)
+    for part in np.flatnonzero(sizes == 0):
+        largest = int(sizes.argmax())
+        inside = pairs[(of_cell[pairs] == largest).all(axis=1)]
+        faces = np.bincount(inside.ravel(), minlength=len(of_cell))
+        cells = np.flatnonzero(of_cell == largest)
+        of_cell[cells[faces[cells].argmin()]] = part
+        sizes[largest] -= 1
+        sizes[part] = 1
+    return of_cell

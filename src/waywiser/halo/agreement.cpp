@@ -68,6 +68,24 @@ void require_equal(Group& group, std::uint64_t value, const std::string& what) {
                 "rank " + std::to_string(other - all.begin()) + " has other " + what + " than rank 0");
 }
 
+void require_equal(Group& group, std::span<const AgreedValue> values) {
+  std::vector<std::uint64_t> mine, all(values.size() * static_cast<std::size_t>(group.size()));
+  for (const AgreedValue& each : values) mine.push_back(each.value);
+  group.all_gather(as_elements(std::as_const(mine).data(), mine.size()), as_elements(all.data(), all.size()));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (const std::size_t which = i % values.size(); all[i] != all[which])
+      throw Error(ErrorKind::invalid_input,
+                  "rank " + std::to_string(i / values.size()) + " has another " + values[which].what + " than rank 0");
+}
+
+void require_same_grid(Group& group, const HaloGridMarks& grid) {
+  const AgreedValue all[] = {{grid.shape, "shape of the whole grid"},
+                             {grid.ghost, "width of ghosts"},
+                             {grid.periodic, "choice of periodic dimensions"},
+                             {grid.boxes, "list of all ranks' boxes"}};
+  require_equal(group, all);
+}
+
 void require_matching(Group& group, const Schedule& schedule) {
   const int ranks = group.size();
   std::vector<MessageSummary> sent, comes(static_cast<std::size_t>(ranks));

@@ -20,6 +20,15 @@ class Group;
 void throw_at_all(Group& group, const std::optional<Error>& failed);
 // Throws invalid_input if a rank has another value than rank 0: "rank 3 has other WHAT than rank 0".
 void require_equal(Group& group, std::uint64_t value, const std::string& what);
+// The same of several values, of which every rank has equally many: "rank 3 has another WHAT than rank 0" for the first
+// that differs.
+struct AgreedValue {
+  std::uint64_t value = 0;
+  std::string what;
+};
+void require_equal(Group& group, std::span<const AgreedValue> values);
+// Throws invalid_input if a rank has another grid than rank 0, and names what differs.
+void require_same_grid(Group& group, const HaloGridMarks& grid);
 // Throws invalid_input if two ranks' schedules do not match.
 void require_matching(Group& group, const Schedule& schedule);
 // What each rank says.

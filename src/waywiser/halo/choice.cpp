@@ -39,6 +39,24 @@ HaloChoice HaloExchange::State::all_by(HaloVariant variant) const {
           is_direct(variant)};
 }
 
+void HaloExchange::State::require_same_use(std::optional<HaloVariant> variant) {
+  constexpr std::uint64_t a_list = 0, no_variant = 1, first_variant = 2;
+  const bool known = variant && std::ranges::find(halo_variants, *variant) != std::end(halo_variants);
+  const std::uint64_t mine = !variant ? a_list
+                             : known  ? first_variant + static_cast<std::uint64_t>(*variant)
+                                      : no_variant;
+  const auto words_of_use = [](std::uint64_t word) -> std::string {
+    if (word < first_variant) return word == a_list ? "a list" : "no variant that there is";
+    return std::string(name(static_cast<HaloVariant>(word - first_variant)));
+  };
+  const std::vector<std::uint64_t> all = said_by_all(group, mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != all.front() || all[rank] == no_variant)
+      throw Error(ErrorKind::invalid_input, "use() of a halo exchange: rank " + std::to_string(rank) + " gives " +
+                                                words_of_use(all[rank]) +
+                                                (rank == 0 ? "" : ", rank 0 " + words_of_use(all.front())));
+}
+
 HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
   throw_at_all(group, failure_of([&] { check_variants(partition, gives); }));
   const std::uint64_t used = used_by_any(group, partition, gives);

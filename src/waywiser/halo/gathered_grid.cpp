@@ -2,25 +2,10 @@
 
 #include <string>
 
-#include "waywiser/base/fingerprint_hash.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/agreement.hpp"
 
 namespace waywiser {
-namespace {
-
-std::uint64_t hash_of(const HaloGrid& grid) {
-  FingerprintHash hash;
-  for (const auto* numbers : {&grid.shape, &grid.ghost}) {
-    hash.add(numbers->size());
-    for (const std::int64_t each : *numbers) hash.add(static_cast<std::uint64_t>(each));
-  }
-  hash.add(grid.periodic.size());
-  for (const bool each : grid.periodic) hash.add(std::uint64_t{each});
-  return std::stoull(hash.hexadecimal(), nullptr, 16);
-}
-
-}  // namespace
 
 HaloGrid gathered_grid(Group& group, HaloGrid grid, const GridBox& mine) {
   const std::size_t dimensions = grid.shape.size();
@@ -28,12 +13,12 @@ HaloGrid gathered_grid(Group& group, HaloGrid grid, const GridBox& mine) {
                  if (mine.first.size() != dimensions || mine.count.size() != dimensions)
                    throw Error(ErrorKind::invalid_input, "a grid: the box of this rank has other dimensions");
                }));
-  require_equal(group, hash_of(grid), "shape, ghost widths or periodic dimensions of a grid");
+  grid.boxes.clear();
+  require_same_grid(group, marks_of(grid));
   const auto ranks = static_cast<std::size_t>(group.size());
   std::vector<std::int64_t> words = mine.first, all(ranks * 2 * dimensions);
   words.insert(words.end(), mine.count.begin(), mine.count.end());
   group.all_gather(std::span<const std::int64_t>(words), std::span(all));
-  grid.boxes.clear();
   for (auto at = all.begin(); at != all.end(); at += 2 * static_cast<std::ptrdiff_t>(dimensions)) {
     const auto counts = at + static_cast<std::ptrdiff_t>(dimensions);
     grid.boxes.push_back({{at, counts}, {counts, counts + static_cast<std::ptrdiff_t>(dimensions)}});

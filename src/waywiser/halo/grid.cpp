@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/fingerprint_hash.hpp"
 
 namespace waywiser {
 namespace {
@@ -141,6 +142,15 @@ class LocalArray {
   Numbers strides_;
 };
 
+std::uint64_t mark_of(std::span<const Numbers> lists) {
+  FingerprintHash hash;
+  for (const Numbers& each : lists) {
+    hash.add(each.size());
+    for (const std::int64_t number : each) hash.add(static_cast<std::uint64_t>(number));
+  }
+  return std::stoull(hash.hexadecimal(), nullptr, 16);
+}
+
 // Where a part of a rank's ghosts lies: before its box, behind it, or neither.
 std::vector<int> face_of(const GridBox& box, const std::vector<GridInterval>& ghosts) {
   std::vector<int> face;
@@ -194,6 +204,13 @@ std::vector<std::int64_t> HaloGrid::local_shape(int rank) const {
   return local;
 }
 
+HaloGridMarks marks_of(const HaloGrid& grid) {
+  std::vector<Numbers> boxes;
+  for (const GridBox& each : grid.boxes) boxes.insert(boxes.end(), {each.first, each.count});
+  const Numbers periodic(grid.periodic.begin(), grid.periodic.end());
+  return {mark_of({&grid.shape, 1}), mark_of({&grid.ghost, 1}), mark_of({&periodic, 1}), mark_of(boxes)};
+}
+
 std::vector<int> ranks_per_dimension(std::span<const std::int64_t> shape, int ranks) {
   if (shape.empty() || ranks < 1) refuse_grid("no dimensions or no ranks");
   std::vector<int> parts(shape.size(), 1), best;
@@ -228,7 +245,7 @@ HaloPartition grid_partition(const HaloGrid& grid, int rank) {
   const int ranks = static_cast<int>(grid.boxes.size());
   if (rank < 0 || rank >= ranks) refuse_grid("there is no box of rank " + std::to_string(rank));
   const LocalArray local(grid, rank);
-  HaloPartition partition{rank, ranks, local.cells(), {}, {}};
+  HaloPartition partition{rank, ranks, local.cells(), {}, {}, marks_of(grid)};
   const Numbers here(grid.shape.size(), 0);
   const auto box_of = [&](int of) -> const GridBox& { return grid.boxes[static_cast<std::size_t>(of)]; };
   for (int peer = 0; peer < ranks; ++peer) {

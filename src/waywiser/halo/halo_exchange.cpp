@@ -48,13 +48,19 @@ void check_fields(const HaloPartition& partition, std::span<const HaloArray> fie
   }
 }
 
-std::uint64_t digest_of(std::span<const HaloArray> fields) {
-  std::uint64_t digest = fields.size() + 1;
-  for (const HaloArray& each : fields)
-    for (const std::uint64_t value : {static_cast<std::uint64_t>(each.values.type), std::uint64_t{each.components},
-                                      std::uint64_t{each.planar && each.components != 1}})
-      digest = (digest ^ value) * 0x9e3779b97f4a7c15u ^ digest >> 29;
-  return digest;
+// Collective.
+void require_same_fields(Group& group, std::span<const HaloArray> fields) {
+  const AgreedValue number{fields.size(), "number of fields in a halo exchange"};
+  require_equal(group, {&number, 1});
+  std::vector<AgreedValue> all;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const HaloArray& each = fields[i];
+    const std::string of = " of field " + std::to_string(i) + " in a halo exchange";
+    all.push_back({static_cast<std::uint64_t>(each.values.type), "type" + of});
+    all.push_back({each.components, "number of components" + of});
+    all.push_back({std::uint64_t{each.planar && each.components != 1}, "place of the components" + of});
+  }
+  if (!all.empty()) require_equal(group, all);
 }
 
 // The place of the first field with cells; if none has any, of the first field.
@@ -108,7 +114,8 @@ void HaloExchange::State::set_fields(std::span<const HaloArray> wanted) {
                    refuse_fields("the partition is for rank " + std::to_string(partition.rank) + " of " +
                                  std::to_string(partition.ranks));
                }));
-  require_equal(group, digest_of(wanted), "fields in a halo exchange");
+  require_same_grid(group, partition.grid);
+  require_same_fields(group, wanted);
   std::vector<HaloField> fields;
   std::ranges::transform(wanted, std::back_inserter(fields), field_of);
   HaloBoundary made = boundary_of(partition, fields);
@@ -212,11 +219,13 @@ HaloVariant HaloExchange::variant() const noexcept { return state_->choice.varia
 
 void HaloExchange::use(HaloVariant variant) {
   const auto alone = state_->alone();
+  state_->require_same_use(variant);
   state_->use(state_->all_by(variant));
 }
 
 void HaloExchange::use(std::span<const HaloVariant> of_sides) {
   const auto alone = state_->alone();
+  state_->require_same_use({});
   state_->use(state_->agreed({of_sides.begin(), of_sides.end()}));
 }
 

@@ -47,8 +47,8 @@ struct HaloTimes {
 class [[gnu::visibility("default")]] HaloExchange {
  public:
   // Collective. Takes direct where kernels serve it and no two ranks share a GPU, else packed. Throws invalid_input at
-  // all ranks: partitions or fields that do not match those of other ranks, an array of another size, arrays that
-  // overlap.
+  // all ranks: another grid than that of other ranks, partitions or fields that do not match theirs, an array of
+  // another size, arrays that overlap.
   HaloExchange(Group& group, HaloPartition partition, std::span<const HaloArray> fields);
   HaloExchange(HaloExchange&& other) noexcept;
   HaloExchange& operator=(HaloExchange&& other) noexcept;
@@ -71,7 +71,8 @@ class [[gnu::visibility("default")]] HaloExchange {
 
   // mixed: sides() has more.
   HaloVariant variant() const noexcept;
-  // Collective. Throws unavailable at all ranks, with the reason.
+  // Collective. Throws at all ranks: unavailable with the reason; invalid_input unless all give one of halo_variants,
+  // the same.
   void use(HaloVariant variant);
   // Collective: a variant for each side that this rank gives, in the order of the partition's `gives`; those who take
   // them follow. Throws as above; invalid_input at all ranks for a variant that serves all sides at once beside

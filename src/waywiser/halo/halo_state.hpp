@@ -32,6 +32,8 @@ struct [[gnu::visibility("hidden")]] HaloExchange::State {
   // Collective.
   void set_fields(std::span<const HaloArray> wanted);
   HaloChoice all_by(HaloVariant variant) const;
+  // Collective: throws invalid_input at all ranks unless all of them use this variant, or all a list (none).
+  void require_same_use(std::optional<HaloVariant> variant);
   // Collective: what all ranks use if each gives its sides by these variants. Throws invalid_input at all ranks.
   HaloChoice agreed(std::vector<HaloVariant> gives);
   // Collective. Throws unavailable at all ranks.

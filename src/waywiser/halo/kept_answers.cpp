@@ -147,6 +147,12 @@ std::uint64_t shape_of(const HaloBoundary& boundary, const std::string& place, c
   return std::stoull(hash.hexadecimal(), nullptr, 16);
 }
 
+std::string shape_of_all(std::span<const std::uint64_t> ranks) {
+  FingerprintHash all;
+  for (const std::uint64_t each : ranks) all.add(each);
+  return all.hexadecimal();
+}
+
 KeptHaloAnswers::KeptHaloAnswers(Group& group, const std::filesystem::path& file, const HaloBoundary& boundary,
                                  const std::string& place, std::string memory)
     : group_(group), file_(is_folder(file) ? file / "plan.json" : file) {
@@ -154,13 +160,11 @@ KeptHaloAnswers::KeptHaloAnswers(Group& group, const std::filesystem::path& file
   plan_.fingerprint = fingerprint(machine);
   plan_.machine = machine.name;
   plan_.backend = place.substr(0, place.find(' '));
-  FingerprintHash all;
-  for (const std::uint64_t each : said_by_all(group, shape_of(boundary, place, plan_.fingerprint))) all.add(each);
   for (const std::uint64_t each : said_by_all(group, given_bytes(boundary))) bytes_ = std::max<Bytes>(bytes_, each);
   key_ = {.operation = std::string(halo_operation),
           .memory = std::move(memory),
           .ranks = group.size(),
-          .shape = all.hexadecimal()};
+          .shape = shape_of_all(said_by_all(group, shape_of(boundary, place, plan_.fingerprint)))};
 }
 
 std::optional<HaloTuning> KeptHaloAnswers::known() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "waywiser/halo/boundary.hpp"
@@ -21,6 +22,8 @@ HaloTuning halo_tuning(const PlanRow& row, const std::string& what);
 // What of a rank's part decides the times: the sizes and the way each part lies, and where the fields are. Of a mesh
 // the lengths of the lists count, not the cells in them.
 std::uint64_t shape_of(const HaloBoundary& boundary, const std::string& place, const std::string& machine);
+// The shape that a row has: that of all ranks, in their order.
+std::string shape_of_all(std::span<const std::uint64_t> ranks);
 
 // The rows of halo exchanges in a plan, as all ranks of a group see them: each has its own path, which may be a folder
 // of results, and then its plan.json is meant. Every call is collective and throws at all ranks if the file of one

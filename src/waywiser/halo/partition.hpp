@@ -17,12 +17,20 @@ struct HaloSide {
   std::vector<int> face = {};
 };
 
+// What all ranks must have alike of a grid, as numbers that tell grids apart; all 0: of a mesh.
+struct HaloGridMarks {
+  std::uint64_t shape = 0, ghost = 0, periodic = 0, boxes = 0;
+
+  bool operator==(const HaloGridMarks&) const = default;
+};
+
 // What one rank exchanges with its neighbours, in cells of its arrays. Between two ranks the k-th entry that one gives
 // and the k-th entry that the other takes have equal sizes. A rank may be its own neighbour.
 struct HaloPartition {
   int rank = 0, ranks = 1;
   std::size_t cells = 0;  // of this rank's arrays, with ghosts
   std::vector<HaloSide> gives, takes;
+  HaloGridMarks grid = {};
 };
 
 // One neighbour of an unstructured mesh: the cells that it is given, and those whose values it gives, in an order that
