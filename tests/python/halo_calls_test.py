@@ -172,8 +172,8 @@ def test_gathering_what_does_not_fit_is_refused_at_all_ranks() -> None:
     attempt(lambda: grid.gather(ww.ComponentsFirst(field[None]) if rank == 1 else field[..., None]))
     assert grid.gather(field) is None or rank == 0
     """
-    code, lines, errors = run(2, code, program=COUNTED)
-    assert (code, errors) == (0, "")
+    ended, lines, errors = run(2, code, program=COUNTED)
+    assert (ended, errors) == (0, "")
     refused = [
         "another number of components than that of rank 0",
         "another place of components than that of rank 0",
