@@ -84,6 +84,25 @@ def test_the_table_names_row_and_reasons(capsys: pytest.CaptureFixture[str]) -> 
     assert "A put without a message: by stores" in told.replace("\n", " ")
 
 
+def test_times_of_virtual_gpus_are_labelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gzip.open(PROFILE) as file:
+        profile = json.load(file)
+    (tmp_path / "profile.json").write_text(json.dumps(profile | {"backend": "virtual_gpu"}))
+    words = ["explain", "put", "8", "--from", "kernel", "--results", str(tmp_path)]
+    assert run(words) == 0
+    assert capsys.readouterr().out.startswith("VIRTUAL GPUS: NOT A MEASUREMENT OF ANY GPU\n")
+    assert run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["backend"] == "virtual_gpu"
+
+
+def test_what_was_never_measured_says_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gzip.open(PROFILE) as file:
+        profile = json.load(file)
+    (tmp_path / "profile.json").write_text(json.dumps(profile | {"collectives": []}))
+    assert run(["explain", "put", "8", "--from", "kernel", "--results", str(tmp_path)]) == 2
+    assert "`waywiser tune` measures it between two GPUs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

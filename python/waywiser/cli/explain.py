@@ -107,10 +107,13 @@ def explain(
         what = f"{ranks} ranks, arrays in {destination} memory"
         if source == PUT_MESSAGE:
             what, answer["notes"] = "from a block of a kernel to another GPU", [_PUT_NOTE]
+        answer["backend"] = profile.backend
         head = f"{source} of {format_bytes(count)}, {what} on {profile.machine}"
         if as_json:
             typer.echo(json.dumps(answer, indent=1))
         else:
+            if profile.warning():
+                terminal.print_result(profile.warning().upper())
             terminal.print_result(collective_table(answer, head))
         return
     places = [for_core(place, profile.other_nodes) for place in (source, destination)]

@@ -15,6 +15,7 @@ from waywiser.errors import InputError
 from waywiser.json_fields import Node
 from waywiser.plan import PlanRow, read_plan
 from waywiser.points import seconds_at
+from waywiser.profile import COLLECTIVES
 from waywiser.terminal import spaced, table
 from waywiser.units import format_bytes, format_range, format_seconds
 
@@ -41,7 +42,8 @@ def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
     fastest first, and at that size why each is taken or not."""
     ways = [_timed(one) for one in Node(json.loads(profile), "profile").items("collectives") if _which(one) == which]
     if not ways:
-        raise InputError(f"{_text(which)}: not measured here; `waywiser tune` measures collectives")
+        how = "collectives" if which[0] in COLLECTIVES else "it between two GPUs"
+        raise InputError(f"{_text(which)}: not measured here; `waywiser tune` measures {how}")
     rows = read_plan(stages.choose(profile).encode("utf-8"), "plan").of_groups()
     mine = [row for row in rows if (row.operation, row.memory, row.ranks) == which]
     row = next((row for row in mine if row.from_bytes <= size <= row.to_bytes), None)
