@@ -46,7 +46,7 @@ def test_what_cannot_be_timed_is_named(run: Run, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sharing, "VARIANTS", ("best",))
     code, out, err = run(*VIRTUAL, "-n", "2")
     assert (code, out) == (2, "")
-    assert "1 process, without MPS: InputError: best: is no variant of a halo exchange: " in err
+    assert "1 process, without MPS: InputError: rank 0: best: is no variant of a halo exchange: " in err
     assert err.splitlines()[-1] == "waywiser: sharing: nothing could be timed"
 
 

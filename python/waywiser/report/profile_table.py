@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from waywiser.profile import PairClass, Point, Profile, Series
 from waywiser.report import definitions
-from waywiser.terminal import add, group_name, operation_name, spaced, table
+from waywiser.terminal import add, console, group_name, operation_name, spaced, table
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 
 CSV_COLUMNS = (
@@ -35,7 +35,8 @@ CSV_COLUMNS = (
 
 def profile_table(profile: Profile) -> RenderableType:
     """The fastest path for each measured class, operation and size."""
-    made = table("pairs", "!operation", ">size", "fastest", ">time", ">bandwidth", ">limit", ">CPU/GB", ">paths")
+    cpu = [">CPU/GB"] if has_room() else []
+    made = table("pairs", "!operation", ">size", "fastest", ">time", ">bandwidth", ">limit", *cpu, ">paths")
     last = ("", "")
     for group in profile.classes:
         for operation in definitions.OPERATIONS:
@@ -53,11 +54,16 @@ def profile_table(profile: Profile) -> RenderableType:
                     format_seconds(best.seconds),
                     format_rate(best.rate),
                     format_percent(best.rate / of.limit) if of.limit else "-",
-                    cpu_per_gb(profile, best),
+                    *([cpu_per_gb(profile, best)] if cpu else []),
                     str(len(found)),
                 )
                 last = name
     return made
+
+
+def has_room() -> bool:
+    """Whether a table may have one more column without folding the names of paths into pieces."""
+    return console().width >= 100
 
 
 def cpu_per_gb(profile: Profile, point: Point) -> str:
@@ -68,7 +74,8 @@ def cpu_per_gb(profile: Profile, point: Point) -> str:
 def roads(profile: Profile) -> RenderableType:
     """The fastest paths without a plan: small transfers and the best bandwidth of each class, by one pair alone where
     that was measured."""
-    made = table("pairs", "small transfers", ">time", "large transfers", ">bandwidth", ">limit", ">CPU/GB", ">paths")
+    cpu = [">CPU/GB"] if has_room() else []
+    made = table("pairs", "small transfers", ">time", "large transfers", ">bandwidth", ">limit", *cpu, ">paths")
     for group in profile.classes:
         for name, found in _measured(profile, group):
             least = min(p.bytes for p, _ in found)
@@ -82,7 +89,7 @@ def roads(profile: Profile) -> RenderableType:
                 through.path.mechanism,
                 format_rate(wide.rate),
                 format_percent(wide.rate / through.limit) if through.limit else "-",
-                cpu_per_gb(profile, wide),
+                *([cpu_per_gb(profile, wide)] if cpu else []),
                 str(len({one.path for _, one in found})),
             )
     return made

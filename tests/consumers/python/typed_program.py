@@ -133,6 +133,8 @@ def halos(group: ww.Group) -> None:
     grid = ww.GridPartition(group, (4, 6), ghost=(0, 1), periodic=[True, True], parts=[1, 2])
     assert grid.local_shape == (4, 5) and grid.neighbors == [other] and grid.first == (0, 3 * group.rank)
     x: Doubles = np.full(grid.local_shape, float(group.rank))
+    faces: ww.GridPartition = grid.staggered(1)
+    assert len(faces.shape) == 2
     halo = ww.HaloExchange(group, grid, [x])
     variant: ww.HaloVariant = "packed"
     halo.use(variant)
