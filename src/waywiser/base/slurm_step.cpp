@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <ranges>
+#include <string>
 
 #include "waywiser/base/ancestors.hpp"
 
@@ -86,7 +87,8 @@ bool is_task_of_srun(const Variables& variables, const std::vector<Ancestor>& an
 int slurm_tasks_here(const Variables& variables) {
   const std::uint32_t machine = number_of(variables, "SLURM_NODEID").value_or(0);
   std::uint64_t before = 0;
-  for (const std::string_view part : parts_of(variables("SLURM_STEP_TASKS_PER_NODE").value_or(""))) {
+  const std::string list = variables("SLURM_STEP_TASKS_PER_NODE").value_or("");
+  for (const std::string_view part : parts_of(list)) {
     const auto counts = tasks_and_machines(part);
     if (!counts || counts->first > most_of_a_list) return 0;
     before += counts->second;
