@@ -63,8 +63,15 @@ def test_json_is_whole_with_any_number_of_rows() -> None:
         assert (told["schema"], told["version"], told["left_out"]) == ("waywiser.offload", 1, {})
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("form", ["", "--json", "--csv"])
+# Each form and each signal once for every change; all pairs in the lane `machines`.
+@pytest.mark.parametrize(
+    ("form", "sent"),
+    [
+        pytest.param(form, sent, marks=() if at == of else pytest.mark.long)
+        for at, form in enumerate(["", "--json", "--csv"])
+        for of, sent in enumerate([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    ],
+)
 def test_each_row_is_printed_as_soon_as_it_is_measured(form: str, sent: signal.Signals) -> None:
     """The sums of the second row take the CPU alone half a minute: nobody waits for them."""
     words = ["bench", "offload", "--backend", "virtual_gpu", "--sizes", "4M", "--times", "1,100000", "--road", "pinned"]

@@ -60,7 +60,14 @@ def until(happens: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2"), ("--ntasks-per-node=2",)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-n", "2"),
+        pytest.param((), marks=pytest.mark.long),
+        pytest.param(("--ntasks-per-node=2",), marks=pytest.mark.long),
+    ],
+)
 def test_a_batch_script_is_alone_and_its_srun_is_not(jobs: Jobs, options: tuple[str, ...]) -> None:
     assert jobs.batch("$JOIN\n$SRUN -n 2 -O $JOIN\n$JOIN", *options) == ["a rank of 1"] * 2 + ["a rank of 2"] * 2
 
