@@ -42,6 +42,22 @@ TEST(HeapMessages, ThePlanGivesTheThresholds) {
   EXPECT_LE(measured({row(0, ~Bytes{0}, "LL")}).packets, Bytes{1} << 30);
 }
 
+TEST(HeapMessages, ARowThatNoKernelFollowsIsTold) {
+  const auto told = [](std::vector<PlanRow> rows) {
+    testing::internal::CaptureStderr();
+    measured(std::move(rows));
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string why = " does not run: a kernel takes LL, above it LL128, stores, then bulk\n";
+  EXPECT_EQ(told({row(0, 5000, "stores"), row(5001, 9000, "LL128"), row(9001, 90000, "bulk")}),
+            "waywiser: put_message of gpu arrays: LL128, which the plan has from 5001 on," + why);
+  EXPECT_EQ(told({row(0, 100, "bulk"), row(101, 5000, "LL")}),
+            "waywiser: put_message of gpu arrays: bulk, which the plan has from 0 on," + why +
+                "waywiser: put_message of gpu arrays: LL, which the plan has from 101 on," + why);
+  EXPECT_EQ(told({row(0, 100, "LL"), row(101, 5000, "LL128"), row(5001, 9000, "stores"), row(9001, 90000, "bulk")}),
+            "");
+}
+
 TEST(HeapMessages, WithoutRowsTheDefaultsAre) {
   const Protocols with = message_protocols(nullptr, true), without = message_protocols(nullptr, false);
   EXPECT_EQ(with, (Protocols{defaults::heap_packets_beside_lines, defaults::heap_lines, never}));

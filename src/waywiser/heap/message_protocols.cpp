@@ -25,17 +25,25 @@ std::optional<PutWay> put_way(const Way& way) {
   return static_cast<PutWay>(found - std::begin(way_names));
 }
 
+PutWay way_of(const Protocols& protocols, Bytes bytes) {
+  if (bytes <= protocols.packets) return PutWay::packets;
+  if (bytes <= protocols.lines) return PutWay::lines;
+  return bytes >= protocols.bulk ? PutWay::bulk : PutWay::stores;
+}
+
+// A kernel compares a size with three others, so rows in another order than that of PutWay are passed over.
 Protocols measured_protocols(const std::vector<PlannedWays<PutWay>::Row>& rows, bool has_lines) {
   Protocols found;
   auto row = rows.begin();
   for (; row != rows.end() && row->way == PutWay::packets; ++row) found.packets = row->planned.to;
   for (; has_lines && row != rows.end() && row->way == PutWay::lines; ++row) found.lines = row->planned.to;
-  if (!has_lines)
-    for (const auto& each : rows)
-      if (each.way == PutWay::lines)
-        tell_passed_over(each.planned, of_put_message, "not all GPUs are joined by NVLink");
   for (auto last = rows.rbegin(); last != rows.rend() && last->way == PutWay::bulk; ++last)
     found.bulk = last->planned.from;
+  for (const auto& each : rows)
+    if (each.way == PutWay::lines && !has_lines)
+      tell_passed_over(each.planned, of_put_message, "not all GPUs are joined by NVLink");
+    else if (each.way != way_of(found, each.planned.to))
+      tell_passed_over(each.planned, of_put_message, "a kernel takes LL, above it LL128, stores, then bulk");
   return found;
 }
 
