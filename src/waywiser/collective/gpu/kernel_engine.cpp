@@ -18,9 +18,9 @@ KernelEngine::KernelEngine(RankExchange& exchange, Session& session, const Membe
       domain_(exchange, session, members, order.gpu(), *order.own()) {}
 
 std::string KernelEngine::why_not(const GpuAlgorithm& way, const CollectiveCall& call) const {
-  const std::string none = "no kernel does it in this way";
-  if (call.ranks > 1 && !domain_.is_whole()) return domain_.why_not_whole().empty() ? none : domain_.why_not_whole();
-  if (!fused::has_method(call.operation, way.method)) return none;
+  if (call.ranks > 1 && !domain_.is_whole() && !domain_.why_not_whole().empty()) return domain_.why_not_whole();
+  if ((call.ranks > 1 && !domain_.is_whole()) || !fused::has_method(call.operation, way.method))
+    return "no kernel does it in this way";
   if (fused::is_ll128(way.method) && !domain_.why_no_ll128().empty()) return domain_.why_no_ll128();
   return call.operation == Collective::barrier ? "" : fused::why_no_kernel(call).value_or("");
 }
