@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from waywiser.errors import InputError
@@ -19,6 +19,15 @@ def clean(text: str, longest: int = _LONGEST_TEXT) -> str:
         return text
     kept = "".join(c if c.isprintable() else " " for c in text[:longest])
     return kept.encode("utf-8", "replace").decode("utf-8")
+
+
+def check_by_core(check: Callable[[str, str], None], data: bytes, what: str) -> None:
+    """Calls a check of the core; its InputError names `what` (a file name), and is safe on a terminal."""
+    try:
+        check(data.decode("utf-8"), what)
+    except InputError as error:  # of a place or a word it names no file
+        said, name = clean(str(error)), clean(what)
+        raise InputError(said if said.startswith(name) else f"{name}: {said}") from None
 
 
 class Node:

@@ -10,6 +10,7 @@ from typing import Any
 import waywiser._core as _core
 from waywiser.errors import InputError
 from waywiser.files import parse_json
+from waywiser.json_fields import check_by_core
 from waywiser.other_nodes import for_people, names_of
 from waywiser.profile import Pair, Path
 
@@ -122,7 +123,7 @@ def read_plan(data: bytes, what: str) -> Plan:
     """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it; of a plan of
     an older version it names the command that makes a new one."""
     value = parse_json(data, what, SCHEMA, VERSION, OLDEST)
-    _core.check_plan(data.decode("utf-8"), what)
+    check_by_core(_core.check_plan, data, what)
     value = for_people(value, names_of(value))
     rows = tuple(_row(row) for row in value["rows"])
     return Plan(value["fingerprint"], value["machine"], value["backend"], value["simulated"], rows)

@@ -8,6 +8,7 @@ from typing import Any
 import waywiser._core as _core
 from waywiser.errors import InputError
 from waywiser.files import parse_json
+from waywiser.json_fields import check_by_core
 from waywiser.other_nodes import for_people, names_of
 from waywiser.profile import (
     OLDEST,
@@ -78,10 +79,7 @@ def _refuse_double(series: tuple[Series, ...], what: str) -> None:
 def read_profile(data: bytes, what: str) -> Profile:
     """A profile from its JSON; InputError names the first wrong field, with `what` (a file name) before it."""
     value = parse_json(data, what, SCHEMA, VERSION, OLDEST)
-    try:
-        _core.check_profile(data.decode("utf-8"), what)
-    except InputError as error:  # of a place or a word it names no file
-        raise error if str(error).startswith(what) else InputError(f"{what}: {error}") from None
+    check_by_core(_core.check_profile, data, what)
     names = names_of(value)
     value = for_people(value, names)
     real = value["backend"] != "virtual_gpu"  # limits of wires do not apply to virtual GPUs

@@ -17,6 +17,7 @@ TEST(Error, ARefusedInputIsOneLineWhateverItHolds) {
 
 TEST(Error, TextFromOutsideIsQuotedInOneLine) {
   EXPECT_EQ(quoted("lat\ncy", 64), "'lat cy'");
+  EXPECT_EQ(quoted("h\x7fst0 \xc2\x9b[2J \xc3\xa9\xc2", 64), "'h st0  [2J \xc3\xa9\xc2'");
   EXPECT_EQ(quoted("abc", 2), "'ab'");
   EXPECT_EQ(quoted("", 2), "''");
 }

@@ -101,6 +101,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         _edit(classes=[{"name": "a", "members": [["gpu0", "gpu-1"]], "processes": 1}]),
         "profile.json: 'gpu-1' is not a place",
     ),
+    "not for a terminal": (
+        _edit(classes=[{"name": "a", "members": [["gpu0", "g\x7fp\u202eu1"]], "processes": 1}]),
+        "profile.json: 'g p u1' is not a place",
+    ),
     "outside its interval": (_outside, "series[0]: 'seconds' must lie between 'low' and 'high'"),
     "missing": (lambda file: file.unlink(), "no profile.json"),
     "gzip bomb": (_bomb, "larger than 256 MiB"),

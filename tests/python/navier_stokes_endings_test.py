@@ -55,8 +55,14 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
     data[-100] ^= 1
     file.write_bytes(data)
     refused(1, "checkpoint.2.1 is damaged", 2, "cavity", *options, "--steps", 4)
-    (tmp_path / "checkpoint").write_text("two\n")
-    refused(1, "is damaged", 1, "cavity", *options, "--steps", 4)
+    file.write_bytes(b"")
+    refused(2, "checkpoint.2.1 is not a checkpoint of this run", 2, "cavity", *options, "--steps", 4)
+    for text in ("two\n", ""):
+        (tmp_path / "checkpoint").write_text(text)
+        refused(1, "is damaged", 1, "cavity", *options, "--steps", 4)
+    (tmp_path / "checkpoint").unlink()
+    (tmp_path / "checkpoint").mkdir()
+    refused(1, "checkpoint: Is a directory", 1, "cavity", *options, "--steps", 4)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 #include "apps/navier_stokes/output/checkpoint.hpp"
 
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <functional>
@@ -75,10 +76,14 @@ void agree(waywiser::Group& group, const std::function<void()>& work) {
     why = error.what();
     kind = static_cast<std::int32_t>(error.kind());
   }
-  std::int32_t failed = why.empty() ? 0 : kind + 1;
-  group.all_reduce(std::span(&failed, 1), std::span(&failed, 1), waywiser::ReduceOp::max);
-  if (failed == 0) return;
-  throw Error(static_cast<ErrorKind>(failed - 1), why.empty() ? "another rank's checkpoint failed" : why);
+  std::int32_t first = why.empty() ? group.size() : group.rank();
+  group.all_reduce(std::span(&first, 1), std::span(&first, 1), waywiser::ReduceOp::min);
+  if (first == group.size()) return;
+  std::array<std::int32_t, 2> head = {kind, static_cast<std::int32_t>(why.size())};
+  group.broadcast(std::span(head), first);
+  why.resize(static_cast<std::size_t>(head[1]));
+  if (!why.empty()) group.broadcast(std::span(reinterpret_cast<std::int8_t*>(why.data()), why.size()), first);
+  throw Error(static_cast<ErrorKind>(head[0]), why);
 }
 
 }  // namespace

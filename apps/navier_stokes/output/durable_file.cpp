@@ -5,8 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <waywiser/base/error.hpp>
 
 namespace flow {
@@ -51,10 +49,15 @@ void write_durably(const std::filesystem::path& file, std::string_view text) {
 }
 
 std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf()) || !in.good()) fail("cannot read", file);
-  return std::move(text).str();
+  const Descriptor in(file, O_RDONLY);
+  std::string text;
+  char piece[1 << 16];
+  for (;;) {
+    const ssize_t got = ::read(in.number(), piece, sizeof piece);
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) fail("cannot read", file);
+    if (got > 0) text.append(piece, static_cast<std::size_t>(got));
+  }
 }
 
 }  // namespace flow

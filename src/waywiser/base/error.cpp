@@ -18,10 +18,14 @@ std::string_view name(ErrorKind kind) noexcept {
   return "unknown";
 }
 
+// Control characters: below space, delete, and U+0080 to U+009F, which terminals obey too.
 std::string in_one_line(std::string_view text) {
   std::string line(text);
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = [&](std::size_t at) { return at < line.size() ? static_cast<unsigned char>(line[at]) : 0; };
+    if (byte(i) < 0x20 || byte(i) == 0x7f) line[i] = ' ';
+    if (byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) <= 0x9f) line.replace(i, 2, " ");
+  }
   return line;
 }
 
