@@ -1,6 +1,7 @@
 // Stands for libnvrtc: source with the word "wrong" does not compile, source that begins with "read " names a file,
 // whose first line an error shows, "endless" never ends, and all other source becomes one kernel, axpy, in whose
 // comments the options are.
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include <thread>
 
 namespace {
+
+std::atomic<int> endless{0};
 
 struct Program {
   std::string source, ptx, log;
@@ -46,6 +49,7 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
     program->log += line;
     return 6;
   }
+  if (program->source == "endless") ++endless;
   while (program->source == "endless") std::this_thread::sleep_for(std::chrono::milliseconds(10));
   for (int i = 0; i < count; ++i) program->ptx += std::string("// ") + options[i] + "\n";
   program->ptx +=
@@ -53,6 +57,9 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
       "\t.param .u32 n\n)\n{ ret; }\n";
   return 0;
 }
+
+// How many threads are in a compilation that never ends, and only sleep there.
+int fake_nvrtc_endless() { return endless; }
 
 int nvrtcGetPTXSize(Program* program, std::size_t* size) { return give_size(program->ptx, size); }
 int nvrtcGetPTX(Program* program, char* into) { return give_text(program->ptx, into); }

@@ -1,8 +1,10 @@
 #include "waywiser/offload/without_files.hpp"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@
 #include <optional>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/offload/nvrtc.hpp"
 
 namespace waywiser {
@@ -107,12 +110,26 @@ TEST(RemoteNvrtc, ASourceLearnsNothingOfFiles) {
               "it does not compile\nno such file");
 }
 
+// The thread stays: a test that forks later must not meet it while it holds a lock of an allocator.
+void wait_until_one_only_sleeps() {
+  void* const fake = ::dlopen(WAYWISER_FAKE_NVRTC, RTLD_NOW);
+  ASSERT_NE(fake, nullptr) << ::dlerror();
+  const auto endless = reinterpret_cast<int (*)()>(::dlsym(fake, "fake_nvrtc_endless"));
+  ASSERT_NE(endless, nullptr);
+  const Deadline deadline = Deadline::in(patience);
+  while (endless() == 0) {
+    ASSERT_FALSE(deadline.passed());
+    ::sched_yield();
+  }
+}
+
 TEST(RemoteNvrtc, ASourceThatDoesNotEndIsTheLastOne) {
   const Nvrtc fake({WAYWISER_FAKE_NVRTC});
   EXPECT_EQ(refusal_of([&] { static_cast<void>(fake.compile("endless", 90, 0)); }),
             "it has not compiled within 0.00 s");
   EXPECT_EQ(refusal_of([&] { static_cast<void>(fake.compile("anything", 90)); }),
             "an earlier source of this client is still being compiled");
+  wait_until_one_only_sleeps();
 }
 
 // Each includes the file @, or says "exists" if the preprocessor finds it.
