@@ -87,10 +87,35 @@ assert getenv(b"UCX_MEM_MMAP_HOOK_MODE") is None and getenv(b"UCX_MEM_CUDA_HOOK_
 """
 
 
-def test_a_group_within_a_machine_replaces_no_function() -> None:
-    """UCX would take a second for that, which only a network card's registrations need."""
+def run_program(program: str, **variables: str) -> None:
+    import os
     import subprocess
     import sys
 
-    done = subprocess.run([sys.executable, "-c", JOIN], capture_output=True, text=True, timeout=60)
+    environment = {name: value for name, value in os.environ.items() if name != "UCX_MEMTYPE_CACHE"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment | variables, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_group_within_a_machine_replaces_no_function() -> None:
+    """UCX would take a second for that, which only a network card's registrations need."""
+    run_program(JOIN)
+
+
+CACHE = """
+import ctypes, re
+import waywiser as ww
+ww.join().close()
+library = ctypes.CDLL(re.search(r"\\S+/libucs\\.so\\S*", open("/proc/self/maps").read())[0])
+value = ctypes.create_string_buffer(32)
+assert library.ucs_global_opts_get_value(b"MEMTYPE_CACHE", value, ctypes.c_size_t(32)) == 0
+assert value.value == EXPECTED, value.value
+"""
+
+
+@pytest.mark.parametrize(("expected", "variables"), [("n", {}), ("try", {"UCX_MEMTYPE_CACHE": "try"})])
+def test_ucx_asks_cuda_what_an_address_is(expected: str, variables: dict[str, str]) -> None:
+    """Its cache would take GPU memory that its hooks have not seen for host memory, and the CPU would read it."""
+    run_program(CACHE.replace("EXPECTED", repr(expected.encode())), **variables)

@@ -86,23 +86,30 @@ std::string find_functions(const DynamicLibrary& library, UcxFunctions& function
   return missing;
 }
 
-// While it lives, the environment says that no function is replaced. UCX reads this only when it is opened.
-class NoHooks {
+// UCX reads these variables only when it is opened; those of the user win. While it lives, they say that UCX asks CUDA
+// what each address is: its cache takes GPU memory that its hooks have not seen for host memory, and the CPU would read
+// it. Without `hooks`, that it replaces no function.
+class OpeningVariables {
  public:
-  explicit NoHooks(bool wanted) {
-    for (const char* name : {"UCX_MEM_MMAP_HOOK_MODE", "UCX_MEM_CUDA_HOOK_MODE"}) {
-      if (!wanted || environment(name)) continue;
-      set_environment(name, "none");
-      set_.emplace_back(name);
-    }
+  explicit OpeningVariables(bool hooks) {
+    set("UCX_MEMTYPE_CACHE", "n");
+    if (hooks) return;
+    set("UCX_MEM_MMAP_HOOK_MODE", "none");
+    set("UCX_MEM_CUDA_HOOK_MODE", "none");
   }
-  NoHooks(const NoHooks&) = delete;
-  NoHooks& operator=(const NoHooks&) = delete;
-  ~NoHooks() {
+  OpeningVariables(const OpeningVariables&) = delete;
+  OpeningVariables& operator=(const OpeningVariables&) = delete;
+  ~OpeningVariables() {
     for (const char* name : set_) remove_from_environment(name);
   }
 
  private:
+  void set(const char* name, const char* value) {
+    if (environment(name)) return;
+    set_environment(name, value);
+    set_.push_back(name);
+  }
+
   std::vector<const char*> set_;
 };
 
@@ -135,7 +142,7 @@ std::string mapped_libucp(const std::string& maps) {
 }
 
 UcxLibrary::UcxLibrary(bool keeps_registrations) {
-  const NoHooks while_opened(!keeps_registrations);
+  const OpeningVariables while_opened(keeps_registrations);
   const SameHangup after;
   const std::string mapped = mapped_libucp(maps_of_this_process());
   if (!mapped.empty()) {

@@ -33,7 +33,7 @@ class UcxLibrary {
 // Opened at the first call; always the same afterwards. What the first call says: if UCX may keep registrations of
 // memory with a network card, it replaces the functions of the C library and of CUDA that give memory back, which takes
 // a second. A process whose ranks use no such card says false: if it uses one later, UCX keeps no registration, which
-// is slower and never stale. UCX_MEM_MMAP_HOOK_MODE and UCX_MEM_CUDA_HOOK_MODE of the user win.
+// is slower and never stale. UCX_MEM_MMAP_HOOK_MODE, UCX_MEM_CUDA_HOOK_MODE and UCX_MEMTYPE_CACHE of the user win.
 const UcxLibrary& ucx_library(bool keeps_registrations = true);
 
 // The path of the libucp in a text like /proc/self/maps, or empty.
