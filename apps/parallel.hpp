@@ -17,7 +17,7 @@
 //     place()                            where its arrays lie
 //     overlaps                           whether ghosts travel while later loops run
 //   read(pointer) -> T                   a value that nothing writes during the loop: loads of several cells overlap
-//   class Recording(processor)           loops and exchanges by kernels (direct, direct_packed) that run repeatedly
+//   class Recording(processor)           loops and exchanges by kernels (direct) that run repeatedly
 //     run(f)                             f(), which calls for_each() and exchange() with the same arrays every time;
 //                                        on a GPU a CUDA graph that is made by the second call
 //     forget()                           the next call records anew

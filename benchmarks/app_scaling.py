@@ -26,7 +26,6 @@ WAYS = (
     "per_neighbor",
     "packed",
     "strided",
-    "direct_packed",
     "direct",
     "automatic",
     "nccl",

@@ -72,8 +72,8 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.corrections = static_cast<int>(options.integer("corrections", -1, 100));
   made.whole_level = options.integer("whole-level", -1, many);
   made.steady = real(options, "steady", 0, 1e9);
-  made.exchange = options.choice("exchange", {"default", "auto", "whole_field", "per_neighbor", "packed", "direct",
-                                              "direct_packed", "strided", "gpu_aware"});
+  made.exchange = options.choice(
+      "exchange", {"default", "auto", "whole_field", "per_neighbor", "packed", "direct", "strided", "gpu_aware"});
   made.tune_seconds = real(options, "tune", 0, 60);
   made.threads = static_cast<int>(options.integer("threads", 1, 1024));
   made.folder = options.text("output");

@@ -12,7 +12,6 @@ VARIANTS = [
     "per_neighbor",
     "packed",
     "direct",
-    "direct_packed",
     "strided",
     "gpu_aware",
     "auto",

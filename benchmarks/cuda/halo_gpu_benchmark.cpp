@@ -312,7 +312,7 @@ class Faces {
  public:
   Faces(Rank& rank, Fields& fields) : rank_(rank), fields_(fields) {
     for (const HaloVariant variant : halo_variants)
-      if (rank_.algorithm().empty() || is_direct(variant)) add_variant(variant);
+      if (rank_.algorithm().empty() || variant == HaloVariant::direct) add_variant(variant);
     if (!rank_.algorithm().empty()) return;
     const std::string why = rank_.on_cuda() ? "" : "virtual GPUs";
     find_rows();

@@ -82,7 +82,7 @@ TEST(HaloChoice, SidesHaveTheirOwnVariantsOnGpus) {
     RankFields fields(group, domain, true);
     HaloExchange exchange(group, fields.partition(), fields.arrays());
     for (const HaloVariant along : {HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct})
-      for (const HaloVariant across : {HaloVariant::packed, HaloVariant::direct, HaloVariant::direct_packed})
+      for (const HaloVariant across : {HaloVariant::packed, HaloVariant::direct})
         if (along != across) exchange_by(by_row(fields.partition(), along, across), exchange, fields);
     // Messages of hosts for one part, one kernel for the other: the copies over the bus are those of the first part.
     const HaloCounts before = exchange.counts(HaloVariant::mixed);
@@ -133,7 +133,7 @@ TEST(HaloChoice, AMixOfKernelsCanBeCaptured) {
       group.synchronize(fields.stream());
       fields.require_exchanged(start);
     }
-    exchange.use(by_row(fields.partition(), HaloVariant::direct_packed, HaloVariant::direct));
+    exchange.use(HaloVariant::direct);
     const auto graph = fields.stream().capture([&] { exchange.exchange(fields.stream()); });
     fields.require_replays(group, *graph);
     group.barrier();
@@ -187,8 +187,8 @@ TEST(HaloChoice, IsTuned) {
       require_that(exchange.variant() == tuning.chosen && tuning.rounds >= 1, "the chosen variant is used");
       require_that(tuning.virtual_gpus == on_gpu, "times of virtual GPUs are marked");
       for (const HaloTime& each : tuning.times) {
-        const bool on_hosts =
-            each.variant == HaloVariant::whole_field || (is_mixable(each.variant) && !is_direct(each.variant));
+        const bool on_hosts = each.variant == HaloVariant::whole_field ||
+                              (is_mixable(each.variant) && each.variant != HaloVariant::direct);
         require_that(each.why_unavailable.empty() == (on_gpu || on_hosts), "what is available");
         const std::uint64_t least = each.why_unavailable.empty() ? 2 : 0;
         require_that(exchange.counts(each.variant).exchanges >= least, "all variants were exchanged");
@@ -202,7 +202,7 @@ TEST(HaloChoice, IsTuned) {
       HaloTuning longer;
       for (Seconds time = 0.1; longer.kinds.size() < 2; time *= 2) longer = exchange.tune(time);
       for (const HaloKindTimes& each : longer.kinds)
-        require_that(each.times.size() == (on_gpu ? 4u : 2u), "all variants that can be mixed");
+        require_that(each.times.size() == (on_gpu ? 3u : 2u), "all variants that can be mixed");
       require_that(exchange.counts(HaloVariant::mixed).exchanges > 0, "mixes were exchanged");
       require_same(group, waywiser::explain(longer));
       require_that(exchange.explain().starts_with(waywiser::explain(longer)), exchange.explain());

@@ -184,8 +184,8 @@ TEST(HaloSchedule, WhatARankGivesItselfIsNoLongList) {
 TEST(HaloSchedule, VariantsHaveNames) {
   for (const HaloVariant each : halo_variants) EXPECT_EQ(parse_halo_variant(name(each)), each);
   EXPECT_EQ(error_of([] { parse_halo_variant("best"); }),
-            "best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, "
-            "strided, gpu_aware");
+            "best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, strided, "
+            "gpu_aware");
 }
 
 }  // namespace

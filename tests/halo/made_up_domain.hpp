@@ -44,9 +44,8 @@ struct MadeUpDomain {
   std::vector<std::vector<LocalCell>> cells_;  // by rank
 };
 
-// Those of hosts, then those of kernels.
-inline constexpr HaloVariant mixable[] = {HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct,
-                                          HaloVariant::direct_packed};
+// Those of hosts, then that of kernels.
+inline constexpr HaloVariant mixable[] = {HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct};
 // Draws a variant for each side, the same at the rank that gives it and at the one that takes it.
 HaloMix made_up_mix(const HaloPartition& partition, std::uint64_t seed, std::span<const HaloVariant> among);
 

@@ -57,7 +57,7 @@ def test_every_way_is_right_on_virtual_gpus(name: str) -> None:
     found = answers(["-n", "2", BUILT / f"{name}_virtual", *CASES[name], *QUICK, "--undivided", "yes"])
     for each in found:
         assert each["virtual"] and "virtual GPUs" in each["place"]
-        on_gpus = ["direct", "direct_packed", "strided", "gpu_aware"]
+        on_gpus = ["direct", "strided", "gpu_aware"]
         assert ways(each["rows"]) == [*ON_HOSTS[:3], *on_gpus, "automatic"]
 
 
@@ -78,7 +78,7 @@ def test_steps_in_one_kernel_are_compared_with_the_others(name: str) -> None:
     command = ["-n", "3", BUILT / f"{name}_virtual", *CASES[name], *QUICK, "--fused", "yes", "--parts", parts]
     for each in answers(command):
         fused = [] if each["title"].endswith(" simple") else ["fused"]
-        others = [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "gpu_aware", "automatic"]
+        others = [*ON_HOSTS[:3], "direct", "strided", "gpu_aware", "automatic"]
         assert ways(each["rows"]) == [*others, *fused]
 
 

@@ -103,7 +103,7 @@ def with_row(folder: Path, ways: dict[str, float]) -> None:
 
 def test_a_wrong_estimate_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*ASKED, "--memory", "gpu", "--results", str(tmp_path)]
-    with_row(tmp_path, {"whole_field": 1, "packed": 1.5, "per_neighbor": 2, "direct": 2.5, "direct_packed": 3})
+    with_row(tmp_path, {"whole_field": 1, "packed": 1.5, "per_neighbor": 2, "direct": 2.5})
     answer = answered(capsys, *words)
     estimates = {one["way"]: one["estimate"] for one in answer["ways"]}
     assert all(each > 0 for each in estimates.values())

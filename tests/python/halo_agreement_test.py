@@ -96,7 +96,7 @@ def test_unlike_variants() -> None:
     use({1: "packed"}, {5: "packed"})
     use(["packed"] * len(made.sides), ["best"])
     """
-    names = "whole_field, per_neighbor, packed, direct, direct_packed, strided, gpu_aware"
+    names = "whole_field, per_neighbor, packed, direct, strided, gpu_aware"
     use = "InputError use() of a halo exchange: rank 1 gives"
     assert run(2, code, program=ATTEMPT) == (
         0,

@@ -45,7 +45,7 @@ def test_grids_on_gpus() -> None:
     halo = ww.HaloExchange(group, grid, fields)
     assert halo.variant == "direct", halo.explain()
     stream = gpus.open_stream(group.rank)
-    every = ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "gpu_aware"]
+    every = ["whole_field", "per_neighbor", "packed", "direct", "strided", "gpu_aware"]
     for variant in every:
         halo.use(variant)
         for on in [None, stream]:
@@ -120,11 +120,11 @@ def test_sides_have_their_own_variants() -> None:
     assert [each.variant for each in halo.sides] == ["direct"] * 3
     across, along = group.rank ^ 2, group.rank ^ 1
     assert {each.neighbor: each.face for each in halo.sides}[across] == (1 if group.rank < 2 else -1, 0)
-    halo.use(["packed" if each.face[0] == 0 else "direct_packed" for each in halo.sides])
+    halo.use(["packed" if each.face[0] == 0 else "direct" for each in halo.sides])
     assert halo.variant == "mixed" and right()
     halo.use({along: "per_neighbor"})
     assert {each.neighbor: each.variant for each in halo.sides} == {
-        along: "per_neighbor", across: "direct_packed", 3 - group.rank: "direct_packed"}
+        along: "per_neighbor", across: "direct", 3 - group.rank: "direct"}
     assert right() and halo.counts("mixed")["exchanges"] == 2
     assert f"to rank {along} at (0, " in halo.explain(), halo.explain()
     assert refused({9: "packed"}) == "rank 0: use: rank 9 is no neighbour that is given cells"
@@ -182,7 +182,7 @@ def test_what_does_not_fit_is_refused() -> None:
         "InputError rank 0: a halo exchange is tuned for a time above 0",
         "InputError rank 0: a halo exchange: fields 0 and 1 overlap",
         "InputError rank 0: best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, "
-        "direct_packed, strided, gpu_aware",
+        "strided, gpu_aware",
         "InputError remove: an array that is not exchanged",
         "InputError shape= has no dimensions",
         "InputError shape=-5 is out of range",

@@ -44,9 +44,8 @@ void Exchanges::tune(waywiser::Seconds seconds) {
 }
 
 bool Exchanges::by_kernels() const {
-  return std::ranges::all_of(all_, [](const waywiser::HaloExchange& each) {
-    return each.variant() == waywiser::HaloVariant::direct || each.variant() == waywiser::HaloVariant::direct_packed;
-  });
+  return std::ranges::all_of(
+      all_, [](const waywiser::HaloExchange& each) { return each.variant() == waywiser::HaloVariant::direct; });
 }
 
 std::string Exchanges::variants() const {

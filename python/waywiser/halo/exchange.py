@@ -16,7 +16,7 @@ from waywiser.halo.partition import Partition
 if TYPE_CHECKING:
     from waywiser.group.group import Group
 
-HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided", "gpu_aware"]
+HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "strided", "gpu_aware"]
 MIXED = "mixed"  # sides have variants of their own
 
 
@@ -131,7 +131,7 @@ class HaloExchange:
     def use(self, variant: HaloVariant | Sequence[HaloVariant] | Mapping[int, HaloVariant]) -> None:
         """Uses a variant from now on; all ranks call it. Besides one for all: a list with one for each of `sides`, or
         the variants of some neighbours by rank, while the others keep theirs. Ranks may differ then: the rank that
-        gives the cells decides. Only "per_neighbor", "packed", "direct" and "direct_packed" can be mixed.
+        gives the cells decides. Only "per_neighbor", "packed" and "direct" can be mixed.
 
         Raises UnavailableError at all ranks, with the reason; InputError at all ranks for a name that is not that of
         the other ranks, or none, for a list of another length, for another variant than these in a mix, and for a rank

@@ -21,7 +21,7 @@ from waywiser.units import format_bytes, format_seconds
 
 Field = tuple[str, int, bool]  # type, components, whether these come first
 Time = Callable[[int], float]  # seconds for so many bytes
-_STRAIGHT = ("direct", "direct_packed", "gpu_aware")  # from GPU to GPU
+_STRAIGHT = ("direct", "gpu_aware")  # from GPU to GPU
 _ON_HOSTS = ("whole_field", "per_neighbor", "packed")
 _MOST_DIRECT, _MOST_RANKS = 8, 256
 _FORMULA = "estimate: the messages and copies of the slowest rank, each at the time of the profile's fastest path"

@@ -11,7 +11,6 @@ static_assert(static_cast<int>(HaloVariant::whole_field) == WW_HALO_WHOLE_FIELD)
 static_assert(static_cast<int>(HaloVariant::per_neighbor) == WW_HALO_PER_NEIGHBOR);
 static_assert(static_cast<int>(HaloVariant::packed) == WW_HALO_PACKED);
 static_assert(static_cast<int>(HaloVariant::direct) == WW_HALO_DIRECT);
-static_assert(static_cast<int>(HaloVariant::direct_packed) == WW_HALO_DIRECT_PACKED);
 static_assert(static_cast<int>(HaloVariant::strided) == WW_HALO_STRIDED);
 static_assert(static_cast<int>(HaloVariant::gpu_aware) == WW_HALO_GPU_AWARE);
 static_assert(static_cast<int>(HaloVariant::mixed) == WW_HALO_MIXED);

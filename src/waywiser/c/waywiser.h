@@ -78,7 +78,6 @@ typedef enum ww_halo_variant WW_ANY_INT {
   WW_HALO_PER_NEIGHBOR = 1,  /* one message for each field and part of the boundary */
   WW_HALO_PACKED = 2,        /* one message for each neighbour */
   WW_HALO_DIRECT = 3,        /* as per_neighbor, by one kernel */
-  WW_HALO_DIRECT_PACKED = 4, /* as packed, by one kernel */
   WW_HALO_STRIDED = 5,       /* as packed; the copy engine of a GPU packs */
   WW_HALO_GPU_AWARE = 7,     /* as packed; the group's messages get the packed GPU memory */
   WW_HALO_MIXED = 8          /* sides differ: ww_halo_use_sides */

@@ -97,7 +97,7 @@ HaloBoundary with_variants(HaloBoundary boundary, const HaloMix& mix) {
 
 HaloBoundary parts_of_kernels(HaloBoundary boundary, bool kernels) {
   for (auto* parts : {&boundary.gives, &boundary.takes})
-    std::erase_if(*parts, [&](const BoundaryPart& each) { return is_direct(each.variant) != kernels; });
+    std::erase_if(*parts, [&](const BoundaryPart& each) { return (each.variant == HaloVariant::direct) != kernels; });
   return boundary;
 }
 

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::uint64_t bit_of(HaloVariant variant) { return std::uint64_t{1} << static_cast<unsigned>(variant); }
 
-constexpr std::uint64_t direct_bits = bit_of(HaloVariant::direct) | bit_of(HaloVariant::direct_packed);
-
 // The variants by which any rank gives a side, as bits.
 std::uint64_t used_by_any(Group& group, const HaloPartition& partition, const std::vector<HaloVariant>& gives) {
   std::uint64_t mine = 0, all = 0;
@@ -35,8 +33,8 @@ void check_variants(const HaloPartition& partition, const std::vector<HaloVarian
 HaloChoice HaloExchange::State::all_by(HaloVariant variant) const {
   return {variant,
           {std::vector(partition.gives.size(), variant), std::vector(partition.takes.size(), variant)},
-          !is_direct(variant),
-          is_direct(variant)};
+          variant != HaloVariant::direct,
+          variant == HaloVariant::direct};
 }
 
 void HaloExchange::State::require_same_use(std::optional<HaloVariant> variant) {
@@ -70,7 +68,10 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
   std::vector<std::uint8_t> words;
   std::ranges::transform(gives, std::back_inserter(words),
                          [](HaloVariant each) { return static_cast<std::uint8_t>(each); });
-  HaloChoice made{HaloVariant::mixed, {std::move(gives), {}}, (used & ~direct_bits) != 0, (used & direct_bits) != 0};
+  HaloChoice made{HaloVariant::mixed,
+                  {std::move(gives), {}},
+                  (used & ~bit_of(HaloVariant::direct)) != 0,
+                  (used & bit_of(HaloVariant::direct)) != 0};
   for (const std::uint8_t each : told_by_side(group, partition, words))
     made.mix.takes.push_back(static_cast<HaloVariant>(each));
   return made;

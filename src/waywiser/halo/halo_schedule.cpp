@@ -120,7 +120,6 @@ std::string_view schedule_name(HaloVariant variant) {
     case HaloVariant::per_neighbor: return "halo per_neighbor";
     case HaloVariant::packed: return "halo packed";
     case HaloVariant::direct: return "halo direct";
-    case HaloVariant::direct_packed: return "halo direct_packed";
     case HaloVariant::strided: return "halo strided";
     case HaloVariant::gpu_aware: return "halo gpu_aware";
     case HaloVariant::mixed: return "halo mixed";

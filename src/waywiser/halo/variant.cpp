@@ -12,7 +12,6 @@ std::string_view name(HaloVariant variant) noexcept {
     case HaloVariant::per_neighbor: return "per_neighbor";
     case HaloVariant::packed: return "packed";
     case HaloVariant::direct: return "direct";
-    case HaloVariant::direct_packed: return "direct_packed";
     case HaloVariant::strided: return "strided";
     case HaloVariant::gpu_aware: return "gpu_aware";
     case HaloVariant::mixed: return "mixed";

@@ -12,29 +12,24 @@ enum class HaloVariant : std::uint8_t {  // numbers as in the C interface
   per_neighbor,                          // one message for each field and part of the boundary
   packed,                                // one message for each neighbour: all fields, all parts
   direct,                                // as per_neighbor, by one kernel
-  direct_packed,                         // as packed, by one kernel
-  strided,                               // as packed; the copy engine of a GPU packs
+  strided = 5,                           // as packed; the copy engine of a GPU packs
   gpu_aware = 7,                         // as packed; the group's messages get the packed GPU memory
-  mixed,  // the four between whole_field and strided, chosen for each side of the partition
+  mixed,                                 // per_neighbor, packed and direct, chosen for each side of the partition
 };
 // Those that one word chooses.
-inline constexpr HaloVariant halo_variants[] = {
-    HaloVariant::whole_field,   HaloVariant::per_neighbor, HaloVariant::packed,   HaloVariant::direct,
-    HaloVariant::direct_packed, HaloVariant::strided,      HaloVariant::gpu_aware};
+inline constexpr HaloVariant halo_variants[] = {HaloVariant::whole_field, HaloVariant::per_neighbor,
+                                                HaloVariant::packed,      HaloVariant::direct,
+                                                HaloVariant::strided,     HaloVariant::gpu_aware};
 
 [[gnu::visibility("default")]] std::string_view name(HaloVariant variant) noexcept;
 // Throws invalid_input with the names of halo_variants.
 [[gnu::visibility("default")]] HaloVariant parse_halo_variant(std::string_view name);
-constexpr bool is_direct(HaloVariant variant) noexcept {
-  return variant == HaloVariant::direct || variant == HaloVariant::direct_packed;
-}
 constexpr bool is_packed(HaloVariant variant) noexcept {
-  return variant == HaloVariant::packed || variant == HaloVariant::direct_packed || variant == HaloVariant::strided ||
-         variant == HaloVariant::gpu_aware;
+  return variant == HaloVariant::packed || variant == HaloVariant::strided || variant == HaloVariant::gpu_aware;
 }
 // Whether sides may have it while others have another one.
 constexpr bool is_mixable(HaloVariant variant) noexcept {
-  return variant == HaloVariant::per_neighbor || variant == HaloVariant::packed || is_direct(variant);
+  return variant == HaloVariant::per_neighbor || variant == HaloVariant::packed || variant == HaloVariant::direct;
 }
 
 // What the exchanges of one variant have done at one rank.
