@@ -13,6 +13,7 @@ struct RunOptions {
   std::int64_t steps = 0;  // 0: as many as the time needs
   double time_step = 0;    // 0: by the Courant number
   double courant = 0.4;
+  bool adaptive = false;  // each step by the Courant number of the flow
   double tolerance = 1e-6;
   double memory = 0.2;            // as FlowOptions has it
   int iterations = 500;           // of a linear solver in a step, at most
