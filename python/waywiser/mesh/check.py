@@ -176,7 +176,8 @@ def _crowded(mesh: Mesh) -> Numbers:
     first, second = mesh.shared_faces()
     _, owners = mesh.each_face()
     faces, times = np.unique(first, return_counts=True)
-    return owners[np.concatenate([faces[times > 1], second[np.isin(first, faces[times > 1])]])]
+    cells: Numbers = owners[np.concatenate([faces[times > 1], second[np.isin(first, faces[times > 1])]])]
+    return cells
 
 
 def _merged(mesh: Mesh) -> Numbers:

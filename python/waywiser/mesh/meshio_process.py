@@ -93,10 +93,11 @@ def groups_of(found: Any) -> dict[str, list[tuple[int, Any]]]:
 
 def side_sets_of(file: str) -> dict[str, Any]:
     """Of each side set of Exodus, which meshio leaves out, the pairs (element, side) from 1."""
-    import netCDF4
+    from importlib import import_module
+
     import numpy
 
-    with netCDF4.Dataset(file) as data:
+    with import_module("netCDF4").Dataset(file) as data:
         data.set_auto_mask(False)
         starts, shells = [0], []
         for name, each in data.variables.items():

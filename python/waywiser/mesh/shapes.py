@@ -31,10 +31,10 @@ class Shapes:
 
 
 def shapes_of(mesh: Mesh) -> Shapes:
-    """Faces are fans of triangles around the mean of their corners; centres are those of gravity."""
+    """Faces are fans of triangles around the mean of their corners; centres are those of gravity. Raises nothing."""
     corners, owners = mesh.each_face()
     with np.errstate(divide="ignore", invalid="ignore"):
-        center, area = _faces(mesh, corners)
+        center, area = face_shapes(mesh, corners)
         volume, middle = _cells(mesh, center, area, owners)
         first, second = mesh.shared_faces()
         outward = area[first] * np.sign(volume[owners[first]])[:, None]
@@ -44,8 +44,10 @@ def shapes_of(mesh: Mesh) -> Shapes:
     return Shapes(volume, middle, pairs, opposed, skewness, angle, np.linalg.norm(area, axis=1))
 
 
-def _faces(mesh: Mesh, corners: Numbers) -> tuple[Floats, Floats]:
-    """Centres and area vectors, in the order of the corners."""
+def face_shapes(mesh: Mesh, corners: Numbers) -> tuple[Floats, Floats]:
+    """The centres and area vectors of faces, both (faces, 3), of their corners as Mesh.surface() has them. They point
+    outwards where the cell lists its corners in the order of VTK. Raises nothing.
+    """
     points = np.pad(mesh.points, ((0, 0), (0, 3 - mesh.points.shape[1])))
     if mesh.is_flat:
         start, end = points[corners[:, 0]], points[corners[:, 1]]
