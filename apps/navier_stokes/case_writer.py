@@ -36,12 +36,13 @@ def prepare(case: Case, folder: Path, ranks: int = 1) -> tuple[Path, dict[str, o
     file = folder / f"{case.name}.flow"
     arrays = arrays_of(case, made)
     texts["key"] = key_of(texts, arrays)
+    # The flux forgets what it had beyond the cells in a fifth of the time in which the flow passes the length.
+    texts |= {"end_s": repr(case.options["time"]), "memory_s": repr(0.2 * length / speed)}
     parts = partition(made.mesh, ranks)
     if ranks > 1 and not parts.why and len(made.mesh) >= ranks:
         texts, arrays = {**texts, "parts": ranks}, {**arrays, "part_of": parts.of_cell}
     write(file, texts, arrays)
-    # The flux forgets what it had beyond the cells in a fifth of the time in which the flow passes the length.
-    return file, {**case.options, "memory": 0.2 * length / speed}
+    return file, case.options
 
 
 def key_of(texts: dict[str, object], arrays: dict[str, NDArray[np.generic]]) -> str:

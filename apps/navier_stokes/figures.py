@@ -107,8 +107,9 @@ def fields(folder: Path, file: Path, window: list[float] | None = None) -> None:
     rows, columns = (2, 1) if wide > 1.5 * high else (1, 2)
     size = (8.5, 2 * (7 * high / wide + 0.7)) if rows == 2 else (9.5, 3.2 * high / wide + 1.2)
     figure, (first, second) = plt.subplots(rows, columns, figsize=size, layout="constrained")
-    draw_field(first, frame, np.linalg.norm(frame.velocity, axis=1), "speed", window)
-    draw_field(second, frame, frame.pressure, "pressure", window)
+    units = (" in m/s", " in Pa") if "boundaries" in json.loads((folder / "report.json").read_text()) else ("", "")
+    draw_field(first, frame, np.linalg.norm(frame.velocity, axis=1), "speed" + units[0], window)
+    draw_field(second, frame, frame.pressure, "pressure" + units[1], window)
     cut = ", cut at z = 0" if np.ptp(frame.points[:, 2]) > 0 else ""
     figure.suptitle(what_it_is(folder) + cut)
     save(figure, file)

@@ -26,7 +26,8 @@ apps::Options known_options() {
            {"courant", "0.4", "greatest speed times step over the shortest distance of cells"},
            {"adaptive", "no", "yes: each step by the Courant number of the flow (--step: at most so long)"},
            {"tolerance", "1e-6", "of the linear solvers"},
-           {"memory", "0.2", "time in which fluxes forget how they differ from the velocity in the cells"},
+           {"memory", "0",
+            "time in which fluxes forget how they differ from the velocity in the cells; 0: as the case has"},
            {"iterations", "500", "of a linear solver in a step, at most: a flow that needs more ends unconverged"},
            {"face-reynolds", "500",
             "a flow ends unresolved if velocity difference times distance over viscosity of a face exceeds it; 0: any"},
@@ -69,7 +70,7 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.courant = real(options, "courant", 1e-6, 100);
   made.adaptive = options.choice("adaptive", {"no", "yes"}) == "yes";
   made.tolerance = real(options, "tolerance", 1e-15, 0.1);
-  made.memory = real(options, "memory", 1e-9, 1e9);
+  made.memory = real(options, "memory", 0, 1e9);
   made.iterations = static_cast<int>(options.integer("iterations", 1, 1'000'000));
   made.face_reynolds = real(options, "face-reynolds", 0, 1e12);
   made.corrections = static_cast<int>(options.integer("corrections", -1, 100));

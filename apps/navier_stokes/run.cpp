@@ -68,7 +68,7 @@ FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const 
   flow.eddies = made.eddies;
   flow.scalar = made.scalar;
   flow.tolerance = options.tolerance;
-  flow.memory = options.memory;
+  flow.memory = options.memory > 0 ? options.memory : made.memory;
   flow.iterations = options.iterations;
   flow.time_step = options.time_step > 0 ? options.time_step : options.courant * figures.smallest / made.speed;
   flow.corrections = options.corrections >= 0 ? options.corrections : figures.largest_angle > 1e-6 ? 1 : 0;
@@ -196,7 +196,7 @@ RunResult run(waywiser::Group& group, const RunOptions& options) {
   }
 
   ReportInput input;
-  input.name = options.wishes.name;
+  input.name = std::filesystem::path(options.wishes.name).stem().string();
   input.shape = options.wishes.shape;
   input.cells = cells;
   input.reynolds = made.reynolds;

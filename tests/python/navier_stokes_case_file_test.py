@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import navier_stokes_runs as runs
 import numpy as np
 import pytest
 from rank_jobs import runtime_folder
 
 pytest.importorskip("meshio")
-from flow_cases import ring, solve
+from flow_cases import prepare, read_case, ring, solve
 from flow_meshes import channel, write_case, write_mesh
 
 __all__ = ["runtime_folder"]
@@ -127,3 +128,26 @@ def test_a_case_goes_on_from_its_checkpoint_and_another_one_does_not(tmp_path: P
     write_case(tmp_path / "channel.yaml", "channel.msh", boundaries.replace(": 2}", ": 3}"), more)
     with pytest.raises(AssertionError, match="it has another case, mesh or fluid"):
         solve(case, 1, "--resume", "yes")
+
+
+def test_the_program_reads_a_prepared_case_by_itself_and_refuses_a_damaged_one(tmp_path: Path) -> None:
+    write_mesh(channel((4, 4), (2, 1)), tmp_path / "channel.msh")
+    boundaries = WALLS + "left: {kind: inlet, velocity_m_per_s: 1}\nright: {kind: outlet}"
+    case = write_case(tmp_path / "channel.yaml", "channel.msh", boundaries, time="end_s: 0.3\n  step_s: 0.05")
+    file, _ = prepare(read_case(case), tmp_path)
+    report = runs.solve(1, str(file))
+    assert (report["case"], report["time"]) == ("channel", 0.3)
+    good = file.read_bytes()
+    head = good.index(b"\ndata\n")
+    for text, why in [
+        (b"", "it is no case that run.py has prepared"),
+        (good[:-8], "it is damaged"),
+        (good + b"more", "it is damaged"),
+        (good.replace(b"array points f8 75", b"array points f8 9999999999999"), "it is damaged"),
+        (good.replace(b"dimensions: 2", b"dimensions: x"), "its dimensions is no number"),
+        (good.replace(b"memory_s", b"memory__"), "it has no memory_s"),
+        (good[: head + 6] + b"\xff" * (len(good) - head - 6), "are damaged"),
+    ]:
+        file.write_bytes(text)
+        runs.refused(2, why, 1, str(file))
+    runs.refused(2, "none.flow: there is no such file", 2, str(tmp_path / "none.flow"))

@@ -22,8 +22,9 @@ struct FlowCase {
   double reynolds = 100;
   double viscosity = 0;  // kinematic
   double density = 1;
-  double length = 1;  // of the Reynolds number
-  Vector3 force;      // on a unit of mass
+  double memory = 0.2;  // as FlowOptions has it
+  double length = 1;    // of the Reynolds number
+  Vector3 force;        // on a unit of mass
   EddyModel eddies;
   ScalarOptions scalar;
   std::string scalar_name;

@@ -136,9 +136,11 @@ FlowCase prepared_case(const std::filesystem::path& path) {
   made.length = file.number("length_m");
   made.reynolds = made.speed * made.length / made.viscosity;
   made.force = vector_of(file, "force");
-  made.time = 0;  // of the command
+  made.time = file.number("end_s");
+  made.memory = file.number("memory_s");
   read_more(file, made);
-  if (!(made.viscosity > 0 && made.density > 0 && made.speed > 0 && made.length > 0))
+  if (!(made.viscosity > 0 && made.density > 0 && made.speed > 0 && made.length > 0 && made.time > 0 &&
+        made.memory > 0))
     file.refuse("its fluid is damaged");
   return made;
 }
