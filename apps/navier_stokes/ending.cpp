@@ -1,5 +1,6 @@
 #include "apps/navier_stokes/ending.hpp"
 
+#include <cmath>
 #include <cstdio>
 
 #include "apps/navier_stokes/solver/monitor.hpp"
@@ -43,8 +44,20 @@ RunEnding ending_of_growth(FlowSolver& solver, double speed) {
 }
 
 RunEnding ending_of_step(FlowSolver& solver, const StepReport& report, double speed) {
-  const RunEnding ending = ending_of_solve(solver, "velocity", report.momentum, speed);
-  return ending.is_result() ? ending_of_solve(solver, "pressure", report.pressure, speed) : ending;
+  RunEnding ending = ending_of_solve(solver, "velocity", report.momentum, speed);
+  if (ending.is_result()) ending = ending_of_solve(solver, "pressure", report.pressure, speed);
+  return ending.is_result() ? ending_of_solve(solver, "scalar", report.scalar, speed) : ending;
+}
+
+double expected_y_plus(double reynolds, double distance) {
+  const double friction = reynolds < 5e5 ? 0.664 / std::sqrt(reynolds) : 0.026 / std::pow(reynolds, 1.0 / 7);
+  return distance * reynolds * std::sqrt(friction / 2);
+}
+
+std::string resolution_note(double y_plus, double most_face_reynolds) {
+  if (most_face_reynolds == 0 || y_plus * y_plus <= most_face_reynolds) return "";
+  return "note: the mesh cannot resolve this flow: y+ of the cells at walls will be about " + rounded(y_plus) +
+         ", and " + rounded(std::sqrt(most_face_reynolds)) + " is the most that counts as resolved (--face-reynolds)\n";
 }
 
 RunEnding ending_of_resolution(FlowSolver& solver, double most_face_reynolds) {

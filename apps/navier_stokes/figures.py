@@ -26,19 +26,31 @@ def save(figure: plt.Figure, file: Path) -> None:
     plt.close(figure)
 
 
+# The edges of solid cells, by the number of their corners.
+EDGES = {
+    4: [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)],
+    5: [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)],
+    6: [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)],
+    8: [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7)],
+}
+
+
 def flat(frame: Frame) -> tuple[list[np.ndarray], np.ndarray]:
-    """Polygons in the plane, and the cells that they show: all of a flat mesh, else those that z = 0 cuts."""
-    if np.ptp(frame.points[:, 2]) == 0:
+    """Polygons in the plane, and the cells that they show: all of a flat mesh, else those that z = 0 cuts, or the
+    middle of the mesh where that does not."""
+    low, high = frame.points[:, 2].min(), frame.points[:, 2].max()
+    if low == high:
         return [frame.points[cell][:, :2] for cell in frame.cells], np.arange(len(frame.cells))
+    level, least = (0 if low < 0 < high else (low + high) / 2), 1e-9 * (high - low)
     polygons, shown = [], []
     for number, cell in enumerate(frame.cells):
-        corners = frame.points[cell]
-        below = corners[:, 2] <= 1e-9
-        if not below.any() or (corners[:, 2] <= -1e-9).all() or not (corners[:, 2] > 1e-9).any():
+        corners = frame.points[cell] - (0, 0, level)
+        below = corners[:, 2] <= least
+        if not below.any() or (corners[:, 2] <= -least).all() or not (corners[:, 2] > least).any():
             continue
-        # Where the plane cuts the edges of a hexahedron, in the order of the angle around their middle.
+        # Where the plane cuts the edges of a cell, in the order of the angle around their middle.
         cuts = []
-        for a, b in [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7)]:
+        for a, b in EDGES[len(cell)]:
             if below[a] != below[b]:
                 share = corners[a, 2] / (corners[a, 2] - corners[b, 2])
                 cuts.append(corners[a, :2] + share * (corners[b, :2] - corners[a, :2]))
@@ -52,7 +64,8 @@ def flat(frame: Frame) -> tuple[list[np.ndarray], np.ndarray]:
 def at_corners(polygons: list[np.ndarray], values: np.ndarray) -> tuple[Triangulation, np.ndarray]:
     """Triangles over all polygons, and at each of their corners the mean of the cells around it."""
     lengths = np.array([len(polygon) for polygon in polygons])
-    corners = np.round(np.concatenate(polygons), 7)
+    corners = np.concatenate(polygons)
+    corners = np.round(corners, 7 - int(np.floor(np.log10(np.ptp(corners, axis=0).max()))))
     points, which = np.unique(corners, axis=0, return_inverse=True)
     which = which.ravel()
     means = np.bincount(which, np.repeat(values, lengths)) / np.bincount(which)
@@ -94,8 +107,9 @@ def fields(folder: Path, file: Path, window: list[float] | None = None) -> None:
     rows, columns = (2, 1) if wide > 1.5 * high else (1, 2)
     size = (8.5, 2 * (7 * high / wide + 0.7)) if rows == 2 else (9.5, 3.2 * high / wide + 1.2)
     figure, (first, second) = plt.subplots(rows, columns, figsize=size, layout="constrained")
-    draw_field(first, frame, np.linalg.norm(frame.velocity, axis=1), "speed", window)
-    draw_field(second, frame, frame.pressure, "pressure", window)
+    units = (" in m/s", " in Pa") if "boundaries" in json.loads((folder / "report.json").read_text()) else ("", "")
+    draw_field(first, frame, np.linalg.norm(frame.velocity, axis=1), "speed" + units[0], window)
+    draw_field(second, frame, frame.pressure, "pressure" + units[1], window)
     cut = ", cut at z = 0" if np.ptp(frame.points[:, 2]) > 0 else ""
     figure.suptitle(what_it_is(folder) + cut)
     save(figure, file)

@@ -16,7 +16,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 apps::Options known_options() {
   return {"navier_stokes",
-          {{"case", "cavity", joined(flow::case_names())},
+          {{"case", "cavity", joined(flow::case_names()) + ", or a .flow file that run.py has made of a case file"},
            {"cells", "0", "about so many in all; 0: as the case has"},
            {"shape", "even", joined(flow::shape_names()) + ": how cells of flat boxes lie"},
            {"reynolds", "0", "Reynolds number; 0: as the case has"},
@@ -24,8 +24,10 @@ apps::Options known_options() {
            {"steps", "0", "computes so many time steps; 0: until the time"},
            {"step", "0", "length of a time step; 0: by the Courant number"},
            {"courant", "0.4", "greatest speed times step over the shortest distance of cells"},
+           {"adaptive", "no", "yes: each step by the Courant number of the flow (--step: at most so long)"},
            {"tolerance", "1e-6", "of the linear solvers"},
-           {"memory", "0.2", "time in which fluxes forget how they differ from the velocity in the cells"},
+           {"memory", "0",
+            "time in which fluxes forget how they differ from the velocity in the cells; 0: as the case has"},
            {"iterations", "500", "of a linear solver in a step, at most: a flow that needs more ends unconverged"},
            {"face-reynolds", "500",
             "a flow ends unresolved if velocity difference times distance over viscosity of a face exceeds it; 0: any"},
@@ -57,7 +59,8 @@ double real(const apps::Options& options, const std::string& name, double least,
 flow::RunOptions run_options(const apps::Options& options) {
   constexpr std::int64_t many = 2'000'000'000;
   flow::RunOptions made;
-  made.wishes.name = options.choice("case", flow::case_names());
+  made.wishes.name = options.text("case");
+  if (!made.wishes.name.ends_with(".flow")) options.choice("case", flow::case_names());
   made.wishes.cells = options.integer("cells", 0, many / 4);
   made.wishes.shape = options.choice("shape", flow::shape_names());
   made.wishes.reynolds = real(options, "reynolds", 0, 1e9);
@@ -65,8 +68,9 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.steps = options.integer("steps", 0, many);
   made.time_step = real(options, "step", 0, 1e9);
   made.courant = real(options, "courant", 1e-6, 100);
+  made.adaptive = options.choice("adaptive", {"no", "yes"}) == "yes";
   made.tolerance = real(options, "tolerance", 1e-15, 0.1);
-  made.memory = real(options, "memory", 1e-9, 1e9);
+  made.memory = real(options, "memory", 0, 1e9);
   made.iterations = static_cast<int>(options.integer("iterations", 1, 1'000'000));
   made.face_reynolds = real(options, "face-reynolds", 0, 1e12);
   made.corrections = static_cast<int>(options.integer("corrections", -1, 100));

@@ -13,8 +13,9 @@ struct RunOptions {
   std::int64_t steps = 0;  // 0: as many as the time needs
   double time_step = 0;    // 0: by the Courant number
   double courant = 0.4;
+  bool adaptive = false;  // each step by the Courant number of the flow
   double tolerance = 1e-6;
-  double memory = 0.2;            // as FlowOptions has it
+  double memory = 0;              // as FlowOptions has it; 0: that of the case
   int iterations = 500;           // of a linear solver in a step, at most
   double face_reynolds = 500;     // the greatest that counts as resolved; 0: any
   int corrections = -1;           // -1: one if a face is not orthogonal, else none

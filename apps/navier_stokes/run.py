@@ -1,6 +1,8 @@
 """Runs the Navier-Stokes solver: single cases with pictures, validations beside references, and the table of times.
 
 python apps/navier_stokes/run.py case cavity --ranks 2 --output results -- --cells 4096 --reynolds 400
+python apps/navier_stokes/run.py case duct.yaml --ranks 4 --output results
+python apps/navier_stokes/run.py check duct.msh
 python apps/navier_stokes/run.py validate cavity taylor_green --output results
 python apps/navier_stokes/run.py table --cells 0.5M 2M 8M --ranks 1 2 4 --output results
 """
@@ -11,7 +13,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from program import RunError, find_program, run
+from program import ROOT, RunError, find_program, run
+
+sys.path.append(str(ROOT / "python"))  # where waywiser is not installed
 
 
 def arguments() -> argparse.Namespace:
@@ -20,8 +24,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gpu", action="store_true", help="the program for GPUs")
     verbs = parser.add_subparsers(dest="verb", required=True)
     case = verbs.add_parser("case", help="compute one case and draw it; after --: options of the program")
-    case.add_argument("name")
+    case.add_argument("name", help="a case of the program, or a case file that ends with .yaml")
     case.add_argument("--ranks", type=int, default=1)
+    check = verbs.add_parser("check", help="say what is wrong with a mesh; exit code 1 if it has errors")
+    check.add_argument("mesh")
     validate = verbs.add_parser("validate", help="compare with references; exit code 1 if a figure is off")
     names = "cavity, poiseuille, taylor_green, cylinder, bend, draft_tube"
     validate.add_argument("names", nargs="*", help=f"of {names}; default: all")
@@ -48,13 +54,33 @@ def case(chosen: argparse.Namespace, program: Path) -> int:
 
     if len(chosen.options) % 2 or any(not word.startswith("--") for word in chosen.options[::2]):
         raise RunError("options of the program come as --name value")
-    options = {name[2:]: value for name, value in zip(chosen.options[::2], chosen.options[1::2], strict=True)}
-    report = run(program, chosen.ranks, case=chosen.name, output=chosen.output, **options)
+    options: dict[str, object] = {"case": chosen.name}
+    if chosen.name.endswith((".yaml", ".yml")):
+        from case_file import read_case
+        from case_writer import prepare
+
+        prepared, options = prepare(read_case(Path(chosen.name)), chosen.output, chosen.ranks)
+        options["case"] = prepared
+    options |= {name[2:]: value for name, value in zip(chosen.options[::2], chosen.options[1::2], strict=True)}
+    report = run(program, chosen.ranks, output=chosen.output, **options)
     figures.fields(chosen.output, chosen.output / "fields.png")
     figures.residuals(chosen.output, chosen.output / "residual.png")
     for name, value in report.items():
         print(f"{name}: {value}")
     return 0
+
+
+def check(chosen: argparse.Namespace) -> int:
+    """What a mesh has; 1 if it has errors."""
+    import waywiser as ww
+    from waywiser.mesh import check_mesh, read_mesh
+
+    try:
+        checked = check_mesh(read_mesh(chosen.mesh))
+    except ww.Error as error:
+        raise RunError(str(error)) from None
+    print(checked)
+    return 0 if checked.good else 1
 
 
 def validate(chosen: argparse.Namespace, program: Path) -> int:
@@ -77,6 +103,8 @@ def main() -> int:
     """The exit code."""
     chosen = arguments()
     try:
+        if chosen.verb == "check":
+            return check(chosen)
         program = find_program(chosen.gpu)
         if chosen.verb == "case":
             return case(chosen, program)

@@ -63,6 +63,14 @@ def read_frame(file: Path) -> Frame:
     )
 
 
+def read_field(folder: Path, name: str) -> np.ndarray:
+    """A field of the newest frame, (cells,) or (cells, components), cells in the order of the whole mesh."""
+    file = read_series(folder)[-1][1]
+    pieces = [read_piece(file.with_name(each)) for each in re.findall(r'<Piece Source="([^"]+)"', file.read_text())]
+    order = np.argsort(np.concatenate([piece["cell"] for piece in pieces]))
+    return np.concatenate([piece[name] for piece in pieces])[order]
+
+
 def read_series(folder: Path) -> list[tuple[float, Path]]:
     """Times and files of a folder's time series."""
     found = re.findall(r'<DataSet timestep="([^"]+)" file="([^"]+)"/>', (folder / "flow.pvd").read_text())

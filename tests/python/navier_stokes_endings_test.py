@@ -46,10 +46,33 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert (lines[0] == np.arange(1, first + 41)).all() and (lines[1] == lines[0]).all()
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_another_number_of_ranks_goes_on(ranks: int, tmp_path: Path) -> None:
+    options = ["--cells", 100, "--shape", "perturbed", "--tolerance", 1e-13, "--checkpoint", 5]
+    folder = tmp_path / "other"
+    solve(2, "cavity", *options, "--output", folder, "--steps", 10)
+    resumed = solve(ranks, "cavity", *options, "--output", folder, "--steps", 20, "--resume", "yes")
+    assert resumed["first_step"] == 10
+    solve(2, "cavity", *options, "--output", tmp_path / "same", "--steps", 20)
+    frames = [last_frame(each) for each in (folder, tmp_path / "same")]
+    assert np.abs(frames[0].velocity - frames[1].velocity).max() < 1e-11
+    assert np.abs(frames[0].pressure - frames[1].pressure).max() < 1e-9
+    names = {f"checkpoint.{step}.{rank}" for step in (15, 20) for rank in range(ranks)}
+    assert {each.name for each in folder.glob("checkpoint.*")} == names
+
+
+def test_a_run_goes_on_with_other_steps_and_another_tolerance(tmp_path: Path) -> None:
+    """What defines a flow is its mesh, boundaries and fluid."""
+    options = ["--cells", 64, "--output", tmp_path, "--checkpoint", 2, "--resume", "yes"]
+    solve(1, "cavity", *options, "--steps", 2)
+    assert solve(1, "cavity", *options, "--steps", 4, "--step", 0.01, "--tolerance", 1e-8)["first_step"] == 2
+    refused(2, "it has another case, mesh or fluid", 1, "cavity", *options, "--steps", 6, "--reynolds", 50)
+
+
 def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     options = ["--cells", 64, "--output", tmp_path, "--checkpoint", 2, "--resume", "yes"]
     solve(2, "cavity", *options, "--steps", 2)
-    refused(2, "is not a checkpoint of this run", 1, "cavity", *options, "--steps", 4)
+    refused(2, "is not a checkpoint of this run", 1, "cavity", *options, "--steps", 4, "--shape", "triangles")
     file = tmp_path / "checkpoint.2.1"
     data = bytearray(file.read_bytes())
     data[-100] ^= 1

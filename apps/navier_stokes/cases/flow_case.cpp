@@ -4,6 +4,7 @@
 #include <numbers>
 #include <waywiser/base/error.hpp>
 
+#include "apps/navier_stokes/cases/prepared_case.hpp"
 #include "apps/navier_stokes/mesh/generators.hpp"
 
 namespace flow {
@@ -33,8 +34,8 @@ Box flat_box(const CaseWishes& wishes, std::int64_t usual, double length, double
 FlowCase cavity(const CaseWishes& wishes) {
   FlowCase made;
   made.mesh = box(flat_box(wishes, 4096, 1, 1));
-  made.boundary_at = [](const Vector3& at) {
-    return BoundaryCondition{{at.y > 1 - 1e-9 ? 1.0 : 0.0, 0, 0}, false, false};
+  made.boundary_at = [](const BorderFace& face) {
+    return BoundaryCondition{{face.center.y > 1 - 1e-9 ? 1.0 : 0.0, 0, 0}, false, false};
   };
   made.start = [](const Vector3&) { return Vector3{}; };
   made.time = 40;
@@ -46,7 +47,8 @@ FlowCase poiseuille(const CaseWishes& wishes) {
   FlowCase made;
   made.mesh = box(flat_box(wishes, 512, 2, 1));
   const auto parabola = [](const Vector3& at) { return Vector3{6 * at.y * (1 - at.y), 0, 0}; };
-  made.boundary_at = [parabola](const Vector3& at) {
+  made.boundary_at = [parabola](const BorderFace& face) {
+    const Vector3& at = face.center;
     return BoundaryCondition{at.x < 1e-9 ? parabola(at) : Vector3{}, at.x > 2 - 1e-9, false};
   };
   made.start = [](const Vector3&) { return Vector3{1, 0, 0}; };
@@ -84,7 +86,8 @@ FlowCase cylinder(const CaseWishes& wishes) {
   if (wishes.shape != "even")
     throw waywiser::Error(waywiser::ErrorKind::invalid_input, "a cylinder has cells of even shape only");
   made.mesh = ring(std::max<Index>(side, 8), std::max<Index>(side, 4), far);
-  made.boundary_at = [](const Vector3& at) {
+  made.boundary_at = [](const BorderFace& face) {
+    const Vector3& at = face.center;
     const bool body = norm(at) < 1;
     return BoundaryCondition{{body ? 0.0 : 1.0, 0, 0}, !body && at.x > 0, body};
   };
@@ -112,7 +115,8 @@ Bend duct(const CaseWishes& wishes, std::int64_t usual, const std::string& what)
 // with mean velocity 1, and turns around the axis with up to `swirl`.
 void through(FlowCase& made, const Bend& duct, double swirl) {
   const double end = duct.radius + duct.outlet;
-  made.boundary_at = [end, swirl](const Vector3& at) {
+  made.boundary_at = [end, swirl](const BorderFace& face) {
+    const Vector3& at = face.center;
     BoundaryCondition condition;
     const double inside = std::max(0.0, 1 - 4 * (at.y * at.y + at.z * at.z));
     const double turn = 3 * std::sqrt(3.0) * swirl * inside;  // r (1 - 4 r^2) is 1 / (3 sqrt 3) at most
@@ -154,11 +158,13 @@ std::vector<std::string> shape_names() { return {"even", "perturbed", "triangles
 FlowCase flow_case(const CaseWishes& wishes) {
   FlowCase (*const cases[])(const CaseWishes&) = {cavity, poiseuille, taylor_green, cylinder, bend, draft_tube};
   const auto names = case_names();
+  if (wishes.name.ends_with(".flow")) return prepared_case(wishes.name);
   const auto found = std::ranges::find(names, wishes.name);
   if (found == names.end())
     throw waywiser::Error(waywiser::ErrorKind::invalid_input, "there is no case '" + wishes.name + "'");
   FlowCase made = cases[found - names.begin()](wishes);
   if (wishes.reynolds > 0) made.reynolds = wishes.reynolds;
+  made.viscosity = 1 / made.reynolds;
   return made;
 }
 

@@ -22,10 +22,16 @@ std::span<const std::vector<int>> faces_of(CellShape shape) {
   static const std::vector<std::vector<int>> quadrangle = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
   static const std::vector<std::vector<int>> hexahedron = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4},
                                                            {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
+  static const std::vector<std::vector<int>> tetrahedron = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
+  static const std::vector<std::vector<int>> wedge = {{0, 2, 1}, {3, 4, 5}, {0, 1, 4, 3}, {1, 2, 5, 4}, {2, 0, 3, 5}};
+  static const std::vector<std::vector<int>> pyramid = {{0, 3, 2, 1}, {0, 1, 4}, {1, 2, 4}, {2, 3, 4}, {3, 0, 4}};
   switch (shape) {
     case CellShape::triangle: return triangle;
     case CellShape::quadrangle: return quadrangle;
     case CellShape::hexahedron: return hexahedron;
+    case CellShape::tetrahedron: return tetrahedron;
+    case CellShape::wedge: return wedge;
+    case CellShape::pyramid: return pyramid;
   }
   return {};
 }

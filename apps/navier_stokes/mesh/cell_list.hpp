@@ -14,9 +14,17 @@ using Index = std::int32_t;
 constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // The numbers are VTK's.
-enum class CellShape : std::uint8_t { triangle = 5, quadrangle = 9, hexahedron = 12 };
+enum class CellShape : std::uint8_t {
+  triangle = 5,
+  quadrangle = 9,
+  tetrahedron = 10,
+  hexahedron = 12,
+  wedge = 13,
+  pyramid = 14
+};
 
-// A whole mesh: its points, and the points of each cell in VTK's order. In two dimensions the faces of a cell are its
+// A whole mesh: its points, and the points of each cell in VTK's order, a wedge's first triangle seen from inside
+// counter-clockwise. In two dimensions the faces of a cell are its
 // edges, and all is one unit thick.
 struct CellList {
   int dimensions = 2;

@@ -141,6 +141,7 @@ class Builder {
       const std::int64_t inside = candidates_[at(a->cell)];
       const FaceGeometry geometry = geometry_of_face(whole_, vertices_of_face(whole_, inside, a->place));
       face.inside = local_of_[at(a->cell)];
+      face.number = 6 * inside + a->place;
       face.area = geometry.area;
       face.from_inside = geometry.center - geometry_of_cell(whole_, inside).center;
       if (b != nullptr) {
@@ -150,7 +151,11 @@ class Builder {
         face.from_outside = other.center - geometry_of_cell(whole_, outside).center;
       } else {
         face.outside = static_cast<Index>(-1 - static_cast<std::int64_t>(mesh_.boundary.size()));
-        mesh_.boundary.push_back(boundary_at_(geometry.center));
+        const auto vertices = vertices_of_face(whole_, inside, a->place);
+        mesh_.boundary.push_back(boundary_at_({geometry.center, vertices}));
+        // What is mirrored at a plane is across it.
+        if (mesh_.boundary.back().symmetry)
+          face.from_inside = (dot(face.from_inside, face.area) / dot(face.area, face.area)) * face.area;
       }
       for (const Side* side : {a, b})
         if (owned(side)) of_cell[at(side->cell)][side->place] = static_cast<Index>(mesh_.faces.size());

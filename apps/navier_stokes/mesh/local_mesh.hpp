@@ -8,19 +8,29 @@
 
 namespace flow {
 
-// What is given at a face on the border of the domain: the velocity, or at an outlet the pressure 0.
+// What is given at a face on the border of the domain: the velocity; at an outlet the pressure 0; at a symmetry plane
+// that nothing flows through it, and that the rest of the velocity does not change across it.
 struct BoundaryCondition {
   Vector3 velocity;
   bool outlet = false;
   bool body = false;  // the force on it is of interest
+  bool symmetry = false;
+  std::int16_t name = -1;   // the number of the boundary; -1: it has no name
+  bool has_scalar = false;  // else no scalar diffuses through it
+  double scalar = 0;
 };
-using BoundaryAt = std::function<BoundaryCondition(const Vector3& face_center)>;
+struct BorderFace {
+  Vector3 center;
+  std::span<const Index> vertices;
+};
+using BoundaryAt = std::function<BoundaryCondition(const BorderFace&)>;
 
 // The cells of one rank: first those that it owns, then its ghosts, which share a face with one of them. Both are in
 // the order of the whole mesh within an owner, ghosts in the order of their owners.
 struct LocalMesh {
   struct Face {
     Index inside = 0, outside = 0;      // cells; the inside cell comes first in the whole mesh. Outside below 0: border
+    std::int64_t number = 0;            // in the whole mesh: the inside cell's, times 6, and its place there
     Vector3 area;                       // out of the inside cell
     Vector3 from_inside, from_outside;  // to the face's center; also right where the mesh is periodic
   };

@@ -2,69 +2,18 @@
 
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <functional>
 #include <utility>
 #include <waywiser/base/error.hpp>
 
 #include "apps/navier_stokes/output/durable_file.hpp"
+#include "apps/navier_stokes/output/saved_flow.hpp"
 
 namespace flow {
 namespace {
 
 using waywiser::Error;
 using waywiser::ErrorKind;
-
-constexpr std::string_view magic = "flow checkpoint 1\n";
-
-// FNV-1a of 64 bits.
-std::uint64_t sum_of(std::string_view text) {
-  std::uint64_t sum = 0xcbf29ce484222325U;
-  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return sum;
-}
-
-template <typename T>
-std::string_view bytes_of(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof(T)};
-}
-
-std::string packed(const FlowValues& values, const std::string& key) {
-  std::string text(magic);
-  text += key + "\n";
-  text += bytes_of(values.steps);
-  text += bytes_of(values.time);
-  for (const std::vector<double>* each :
-       {&values.velocity, &values.pressure, &values.old_explicit, &values.flux, &values.skew_flux})
-    text.append(reinterpret_cast<const char*>(each->data()), each->size() * sizeof(double));
-  const std::uint64_t sum = sum_of(text);
-  text += bytes_of(sum);
-  return text;
-}
-
-FlowValues unpacked(std::string_view text, const FlowValues& like, const std::string& key, const std::string& file) {
-  const std::string begin = std::string(magic) + key + "\n";
-  if (!text.starts_with(begin))
-    throw Error(ErrorKind::invalid_input, file + " is not a checkpoint of this run, or of another number of ranks");
-  FlowValues values = like;
-  std::vector<std::vector<double>*> lists = {&values.velocity, &values.pressure, &values.old_explicit, &values.flux,
-                                             &values.skew_flux};
-  std::size_t length = begin.size() + sizeof(values.steps) + sizeof(values.time) + sizeof(std::uint64_t);
-  for (const std::vector<double>* each : lists) length += each->size() * sizeof(double);
-  std::uint64_t sum = 0;
-  if (text.size() == length) std::memcpy(&sum, text.data() + length - sizeof(sum), sizeof(sum));
-  if (text.size() != length || sum != sum_of(text.substr(0, length - sizeof(sum))))
-    throw Error(ErrorKind::corrupt, file + " is damaged");
-  const char* from = text.data() + begin.size();
-  const auto take = [&](void* to, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-    from += bytes;
-  };
-  take(&values.steps, sizeof(values.steps));
-  take(&values.time, sizeof(values.time));
-  for (std::vector<double>* each : lists) take(each->data(), each->size() * sizeof(double));
-  return values;
-}
 
 // Throws at all ranks what one has failed with.
 void agree(waywiser::Group& group, const std::function<void()>& work) {
@@ -88,8 +37,16 @@ void agree(waywiser::Group& group, const std::function<void()>& work) {
 
 }  // namespace
 
-std::filesystem::path Checkpoints::file_of(const std::string& state) const {
-  return folder_ / ("checkpoint." + state + "." + std::to_string(group_.rank()));
+Checkpoints::Checkpoints(waywiser::Group& group, std::filesystem::path folder, std::string key, const LocalMesh& mesh)
+    : group_(group),
+      folder_(std::move(folder)),
+      key_(std::move(key)),
+      cells_(mesh.global.begin(), mesh.global.begin() + mesh.owned) {
+  for (const LocalMesh::Face& face : mesh.faces) faces_.push_back(face.number);
+}
+
+std::filesystem::path Checkpoints::file_of(const std::string& state, int rank) const {
+  return folder_ / ("checkpoint." + state + "." + std::to_string(rank));
 }
 
 std::string Checkpoints::named() const {
@@ -128,13 +85,19 @@ void Checkpoints::name(const std::string& state) {
   });
 }
 
+// Rank 0 also removes those of ranks that an earlier run had more.
 void Checkpoints::remove_but(const std::string& one, const std::string& other) const {
-  const std::string end = "." + std::to_string(group_.rank());
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
-    const std::string file = entry.path().filename().string();
-    const bool kept = entry.path() == file_of(one) || entry.path() == file_of(other);
-    if (file.starts_with("checkpoint.") && file.ends_with(end) && !kept) std::filesystem::remove(entry.path(), ignored);
+    const std::string file = entry.path().filename().string(), begin = "checkpoint.";
+    const std::size_t dot = file.rfind('.');
+    if (!file.starts_with(begin) || dot < begin.size()) continue;
+    int rank = -1;
+    const auto [end, failed] = std::from_chars(file.data() + dot + 1, file.data() + file.size(), rank);
+    const bool mine = failed == std::errc() && end == file.data() + file.size() &&
+                      (rank == group_.rank() || (group_.rank() == 0 && rank >= group_.size()));
+    const std::string state = file.substr(begin.size(), dot - begin.size());
+    if (mine && state != one && state != other) std::filesystem::remove(entry.path(), ignored);
   }
 }
 
@@ -142,7 +105,8 @@ void Checkpoints::write(const FlowValues& values) {
   if (newest_.empty()) newest_ = named_or_none();
   std::string state = std::to_string(values.steps);
   if (state == newest_) state += "b";
-  agree(group_, [&] { write_durably(file_of(state), packed(values, key_)); });
+  const SavedFlow saved{group_.size(), cells_, faces_, values};
+  agree(group_, [&] { write_durably(file_of(state, group_.rank()), saved.packed(key_)); });
   name(state);
   before_ = std::exchange(newest_, state);
   has_written_ = true;
@@ -153,16 +117,28 @@ void Checkpoints::take_back() {
   if (!std::exchange(has_written_, false)) return;
   name(before_);
   std::error_code ignored;
-  std::filesystem::remove(file_of(newest_), ignored);
+  std::filesystem::remove(file_of(newest_, group_.rank()), ignored);
   newest_ = before_;
 }
 
 std::optional<FlowValues> Checkpoints::newest(const FlowValues& like) {
   newest_ = named();
   if (newest_.empty()) return {};
-  std::optional<FlowValues> values;
-  const std::filesystem::path file = file_of(newest_);
-  agree(group_, [&] { values = unpacked(read_file(file), like, key_, file.string()); });
+  std::int64_t ranks = 0;
+  const auto read = [&](int rank) {
+    const std::string file = file_of(newest_, rank).string();
+    return SavedFlow::unpacked(read_file(file), key_, file);
+  };
+  agree(group_, [&] { ranks = group_.rank() == 0 ? read(0).ranks : 0; });
+  group_.broadcast(std::span(&ranks, 1), 0);
+  FlowValues values = like;
+  FlowPlaces places(cells_, faces_);
+  agree(group_, [&] {
+    if (group_.rank() < ranks) places.take(read(group_.rank()), values);
+    for (int rank = 0; rank < ranks && !places.full(); ++rank) places.take(read(rank), values);
+    if (!places.full())
+      throw Error(ErrorKind::invalid_input, file_of(newest_, 0).string() + " is of another mesh than this run's");
+  });
   return values;
 }
 

@@ -5,17 +5,18 @@
 #include <string>
 #include <waywiser/group/group.hpp>
 
+#include "apps/navier_stokes/mesh/local_mesh.hpp"
 #include "apps/navier_stokes/solver/flow_solver.hpp"
 
 namespace flow {
 
 // The states of a run in a folder: a file of each rank, and `checkpoint`, which names the newest step of which all
-// files are complete. A run can be killed at any moment. `key` describes the run; another run's files are refused. The
-// state before the newest is kept too, also if it is another run's.
+// files are complete. A run can be killed at any moment. `key` is what defines the flow: mesh, boundaries, fluid; files
+// of another one are refused. Values have their places in the whole mesh, so that another number of ranks can go on.
+// The state before the newest is kept too, also if it is another run's.
 class Checkpoints {
  public:
-  Checkpoints(waywiser::Group& group, std::filesystem::path folder, std::string key)
-      : group_(group), folder_(std::move(folder)), key_(std::move(key)) {}
+  Checkpoints(waywiser::Group& group, std::filesystem::path folder, std::string key, const LocalMesh& mesh);
 
   // Collective. Removes the files of steps before the last but one. Throws io at all ranks if one cannot write.
   void write(const FlowValues& values);
@@ -23,7 +24,7 @@ class Checkpoints {
   // flow has blown up, it may have been no good at its last checkpoint. Throws io at all ranks.
   void take_back();
   // Collective: the newest state, or nothing if there is none. `like` has the sizes of this run. Throws invalid_input
-  // or corrupt at all ranks: a file of another run, of another number of ranks, damaged.
+  // or corrupt at all ranks: a file of another run, damaged.
   std::optional<FlowValues> newest(const FlowValues& like);
 
  private:
@@ -31,13 +32,14 @@ class Checkpoints {
   std::string named() const;
   std::string named_or_none() const;  // a damaged one is none
   void name(const std::string& state);
-  std::filesystem::path file_of(const std::string& state) const;
+  std::filesystem::path file_of(const std::string& state, int rank) const;
   void remove_but(const std::string& one, const std::string& other) const;
 
   waywiser::Group& group_;
   std::filesystem::path folder_;
   std::string key_;
-  std::string newest_, before_;  // that this run knows of
+  std::vector<std::int64_t> cells_, faces_;  // numbers in the whole mesh
+  std::string newest_, before_;              // that this run knows of
   bool has_written_ = false;
 };
 

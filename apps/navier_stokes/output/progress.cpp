@@ -29,23 +29,23 @@ std::string progress_line(std::int64_t step, std::int64_t steps, double rate) {
 }
 
 Progress::Progress(bool shown, std::int64_t first, std::int64_t steps)
-    : shown_(shown), terminal_(::isatty(STDERR_FILENO) != 0), first_(first), steps_(steps), begun_(Exchanges::now()) {
-  if (steps_ > 0) tenth_ = 10 * first / steps_;
+    : shown_(shown), terminal_(::isatty(STDERR_FILENO) != 0), first_(first), begun_(Exchanges::now()) {
+  if (steps > 0) tenth_ = 10 * first / steps;
 }
 
 Progress::~Progress() {
   if (shown_ && terminal_) std::fputs("\n", stderr);
 }
 
-void Progress::at(std::int64_t step) {
-  if (!shown_ || steps_ <= 0) return;
+void Progress::at(std::int64_t step, std::int64_t steps) {
+  if (!shown_ || steps <= 0) return;
   const double now = Exchanges::now();
-  const bool due = terminal_ ? now - drawn_ > 0.1 || step == steps_ : 10 * step / steps_ > tenth_;
+  const bool due = terminal_ ? now - drawn_ > 0.1 || step == steps : 10 * step / steps > tenth_;
   if (!due) return;
   drawn_ = now;
-  tenth_ = 10 * step / steps_;
+  tenth_ = 10 * step / steps;
   const double rate = static_cast<double>(step - first_) / (now - begun_);
-  std::fprintf(stderr, terminal_ ? "\r%s\033[K" : "%s\n", progress_line(step, steps_, rate).c_str());
+  std::fprintf(stderr, terminal_ ? "\r%s\033[K" : "%s\n", progress_line(step, steps, rate).c_str());
 }
 
 }  // namespace flow

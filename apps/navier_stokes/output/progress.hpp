@@ -15,11 +15,12 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void at(std::int64_t step);
+  // `steps`: how many there will be, about.
+  void at(std::int64_t step, std::int64_t steps);
 
  private:
   const bool shown_, terminal_;
-  const std::int64_t first_, steps_;
+  const std::int64_t first_;
   const double begun_;
   double drawn_ = 0;
   std::int64_t tenth_ = 0;

@@ -15,8 +15,15 @@ class Json {
   // JSON has no infinity, and nothing that is not a number.
   void add(const char* name, double value) { put(name, std::isfinite(value) ? formatted("%.9g", value) : "null"); }
   void add(const char* name, std::int64_t value) { put(name, std::to_string(value)); }
-  // `text` needs no escapes.
-  void add(const char* name, const std::string& text) { put(name, "\"" + text + "\""); }
+  void add(const char* name, const std::string& text) { put(name, quoted(text)); }
+  void add(const char* name, const Vector3& v) {
+    put(name, formatted("[%.9g, ", v.x) + formatted("%.9g, ", v.y) + formatted("%.9g]", v.z));
+  }
+  void add(const char* name, const std::vector<Json>& objects) {
+    std::string list;
+    for (const Json& each : objects) list += (list.empty() ? "" : ", ") + ("{" + each.lines_ + "}");
+    put(name, "[" + list + "]");
+  }
   void add(const char* name, const std::vector<std::int64_t>& values) {
     std::string list;
     for (const std::int64_t value : values) list += (list.empty() ? "" : ", ") + std::to_string(value);
@@ -25,6 +32,14 @@ class Json {
   std::string text() const { return "{\n" + lines_ + "\n}\n"; }
 
  private:
+  static std::string quoted(const std::string& text) {
+    std::string escaped = "\"";
+    for (const char c : text) {
+      if (c == '"' || c == '\\') escaped += '\\';
+      escaped += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+    }
+    return escaped + "\"";
+  }
   static std::string formatted(const char* format, double value) {
     char text[40];
     std::snprintf(text, sizeof text, format, value);
@@ -35,6 +50,24 @@ class Json {
   }
   std::string lines_;
 };
+
+// In SI units, of a density of 1 unless the case has one; flows out of the mesh are positive.
+std::vector<Json> boundaries_of(FlowSolver& solver, const ReportInput& input) {
+  std::vector<Json> all;
+  for (std::size_t i = 0; i < input.names.size(); ++i) {
+    const BoundaryFigures found = boundary_figures(solver, static_cast<int>(i));
+    Json json;
+    json.add("name", input.names[i]);
+    json.add("area_m2", found.area);
+    json.add("mass_flow_out_kg_per_s", input.density * found.flow_out);
+    json.add("mass_flow_back_kg_per_s", input.density * found.back);
+    json.add("pressure_pa", input.density * found.pressure);
+    json.add("force_n", input.density * found.force);
+    json.add("y_plus", found.y_plus);
+    all.push_back(json);
+  }
+  return all;
+}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -89,9 +122,12 @@ std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes
   if (!input.reason.empty()) json.add("reason", input.reason);
   json.add("change", input.change);
   json.add("face_reynolds", largest_face_reynolds(solver));
+  json.add("expected_y_plus", input.expected_y_plus);
   json.add("divergence", largest_divergence(solver));
   json.add("energy", kinetic_energy(solver));
   if (input.error) json.add("velocity_error", *input.error);
+  json.add("courant", courant_number(solver) * input.flow.time_step);
+  if (!input.names.empty()) json.add("boundaries", boundaries_of(solver, input));
   json.add("levels", solver.multigrid().sizes());
   json.add("first_whole_level", static_cast<std::int64_t>(solver.multigrid().first_whole()));
   json.add("momentum_iterations_per_step", static_cast<double>(times.momentum_iterations) / all_steps);

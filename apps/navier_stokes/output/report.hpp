@@ -22,7 +22,8 @@ struct RunTimes {
 struct ReportInput {
   std::string name, shape, ending, reason;  // as RunEnding has them
   std::int64_t cells = 0, first = 0;
-  double reynolds = 0, change = 0, setup_and_all = 0;
+  double reynolds = 0, change = 0, setup_and_all = 0, density = 1, expected_y_plus = 0;
+  std::vector<std::string> names;  // of boundaries
   FlowOptions flow;
   std::optional<double> error;  // of the velocity
 };

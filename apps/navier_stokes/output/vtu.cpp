@@ -50,14 +50,11 @@ class Appended {
   std::string bytes_;
 };
 
-const char* const cell_arrays = R"(<PDataArray type="Float64" Name="velocity" NumberOfComponents="3"/>
-<PDataArray type="Float64" Name="pressure" NumberOfComponents="1"/>
-<PDataArray type="Int32" Name="rank" NumberOfComponents="1"/>
+const char* const cell_arrays = R"(<PDataArray type="Int32" Name="rank" NumberOfComponents="1"/>
 <PDataArray type="Int64" Name="cell" NumberOfComponents="1"/>
 )";
 
-std::string piece_text(const LocalMesh& mesh, int rank, const std::vector<double>& velocity,
-                       const std::vector<double>& pressure) {
+std::string piece_text(const LocalMesh& mesh, int rank, const std::vector<CellField>& fields) {
   const CellList& list = mesh.owned_cells;
   std::vector<double> points;
   for (const Vector3& each : list.points) points.insert(points.end(), {each.x, each.y, each.z});
@@ -75,8 +72,8 @@ std::string piece_text(const LocalMesh& mesh, int rank, const std::vector<double
   text += data.described("connectivity", "Int64", 1, std::span<const std::int64_t>(vertices));
   text += data.described("offsets", "Int64", 1, std::span(list.first).subspan(1));
   text += data.described("types", "UInt8", 1, std::span<const std::uint8_t>(shapes)) + "</Cells>\n<CellData>\n";
-  text += data.described("velocity", "Float64", 3, std::span<const double>(velocity));
-  text += data.described("pressure", "Float64", 1, std::span<const double>(pressure));
+  for (const CellField& each : fields)
+    text += data.described(each.name, "Float64", each.components, std::span<const double>(each.values));
   text += data.described("rank", "Int32", 1, std::span<const std::int32_t>(ranks));
   text += data.described("cell", "Int64", 1, std::span(mesh.global).first(shapes.size()));
   text += "</CellData>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_";
@@ -99,13 +96,16 @@ std::string VtuSeries::piece(std::int64_t step, int rank) const {
   return "flow_" + padded(step) + "_" + std::to_string(rank) + ".vtu";
 }
 
-void VtuSeries::add(std::int64_t step, double time, const std::vector<double>& velocity,
-                    const std::vector<double>& pressure) {
-  write_durably(folder_ / piece(step, rank_), piece_text(mesh_, rank_, velocity, pressure));
+void VtuSeries::add(std::int64_t step, double time, const std::vector<CellField>& fields) {
+  write_durably(folder_ / piece(step, rank_), piece_text(mesh_, rank_, fields));
   if (rank_ != 0) return;
   std::string list = file_head("PUnstructuredGrid");
   list += "<PUnstructuredGrid GhostLevel=\"0\">\n<PPoints>\n<PDataArray type=\"Float64\" NumberOfComponents=\"3\"/>\n";
-  list += "</PPoints>\n<PCellData>\n" + std::string(cell_arrays) + "</PCellData>\n";
+  list += "</PPoints>\n<PCellData>\n";
+  for (const CellField& each : fields)
+    list += "<PDataArray type=\"Float64\" Name=\"" + each.name + "\" NumberOfComponents=\"" +
+            std::to_string(each.components) + "\"/>\n";
+  list += std::string(cell_arrays) + "</PCellData>\n";
   for (int each = 0; each < ranks_; ++each) list += "<Piece Source=\"" + piece(step, each) + "\"/>\n";
   const std::string name = "flow_" + padded(step) + ".pvtu";
   write_durably(folder_ / name, list + "</PUnstructuredGrid>\n</VTKFile>\n");

@@ -14,9 +14,16 @@ Vector3 distance(const Face& face) {
 }
 double coefficient_of(const Face& face) { return dot(face.area, face.area) / dot(distance(face), face.area); }
 
-struct Slopes {
-  std::vector<double> velocity, pressure;
-};
+enum class Unknown : std::uint8_t { velocity, pressure, scalar };
+constexpr std::array unknowns = {Unknown::velocity, Unknown::pressure, Unknown::scalar};
+
+// Whether a value is given at a border face.
+bool is_given(const LocalMesh& mesh, const Face& face, Unknown what) {
+  const BoundaryCondition& condition = mesh.boundary[static_cast<std::size_t>(-1 - face.outside)];
+  return what == Unknown::scalar ? condition.has_scalar : condition.outlet == (what == Unknown::pressure);
+}
+
+using Slopes = std::array<std::vector<double>, unknowns.size()>;
 
 // A symmetric 3 x 3 matrix.
 struct Moments {
@@ -37,12 +44,10 @@ struct Moments {
 
 // The weights of a cell's least-squares gradient, for each of its faces. Border faces count where a value is given
 // there. If the others do not span the space, the gradient across borders is taken as 0.
-std::vector<Vector3> slopes_of_cell(const LocalMesh& mesh, std::span<const Index> faces, Index cell, bool pressure) {
+std::vector<Vector3> slopes_of_cell(const LocalMesh& mesh, std::span<const Index> faces, Index cell, Unknown what) {
   Moments moments;
   std::vector<Vector3> rows;
-  const auto given = [&](const Face& face) {
-    return face.outside >= 0 || mesh.boundary[static_cast<std::size_t>(-1 - face.outside)].outlet == pressure;
-  };
+  const auto given = [&](const Face& face) { return face.outside >= 0 || is_given(mesh, face, what); };
   if (mesh.dimensions == 2) moments.zz = 1;
   for (const Index f : faces) {
     const Face& face = mesh.faces[static_cast<std::size_t>(f)];
@@ -67,16 +72,16 @@ Slopes slopes_of(const LocalMesh& mesh) {
                end = mesh.first_face[static_cast<std::size_t>(i) + 1];
     const auto faces =
         std::span(mesh.faces_of_cell).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-    for (const bool pressure : {false, true})
-      for (const Vector3& row : slopes_of_cell(mesh, faces, static_cast<Index>(i), pressure)) {
-        std::vector<double>& into = pressure ? slopes.pressure : slopes.velocity;
+    for (const Unknown what : unknowns)
+      for (const Vector3& row : slopes_of_cell(mesh, faces, static_cast<Index>(i), what)) {
+        std::vector<double>& into = slopes[static_cast<std::size_t>(what)];
         into.insert(into.end(), {row.x, row.y, row.z});
       }
   }
   return slopes;
 }
 
-SparseRows rows_of(const LocalMesh& mesh, bool pressure) {
+SparseRows rows_of(const LocalMesh& mesh, Unknown what) {
   SparseRows rows;
   rows.first.push_back(0);
   for (std::int64_t i = 0; i < mesh.owned; ++i) {
@@ -89,7 +94,7 @@ SparseRows rows_of(const LocalMesh& mesh, bool pressure) {
         rows.column.push_back(face.inside == i ? face.outside : face.inside);
         rows.weight.push_back(coefficient);
         diagonal += coefficient;
-      } else if (mesh.boundary[static_cast<std::size_t>(-1 - face.outside)].outlet == pressure) {
+      } else if (is_given(mesh, face, what)) {
         diagonal += coefficient;
       }
     }
@@ -103,8 +108,9 @@ std::int64_t count(const auto& list) { return static_cast<std::int64_t>(list.siz
 
 }  // namespace
 
-SparseRows pressure_rows(const LocalMesh& mesh) { return rows_of(mesh, true); }
-SparseRows velocity_rows(const LocalMesh& mesh) { return rows_of(mesh, false); }
+SparseRows pressure_rows(const LocalMesh& mesh) { return rows_of(mesh, Unknown::pressure); }
+SparseRows velocity_rows(const LocalMesh& mesh) { return rows_of(mesh, Unknown::velocity); }
+SparseRows scalar_rows(const LocalMesh& mesh) { return rows_of(mesh, Unknown::scalar); }
 
 FlowMesh::FlowMesh(apps::Processor& processor, const LocalMesh& mesh)
     : cells_(mesh.cells),
@@ -116,6 +122,7 @@ FlowMesh::FlowMesh(apps::Processor& processor, const LocalMesh& mesh)
       skew_(processor, 3 * count(mesh.faces)),
       velocity_slope_(processor, 3 * count(mesh.faces_of_cell)),
       pressure_slope_(processor, 3 * count(mesh.faces_of_cell)),
+      scalar_slope_(processor, 3 * count(mesh.faces_of_cell)),
       inside_(processor, count(mesh.faces)),
       outside_(processor, count(mesh.faces)),
       first_face_(processor, count(mesh.first_face)),
@@ -145,8 +152,9 @@ FlowMesh::FlowMesh(apps::Processor& processor, const LocalMesh& mesh)
   area_.assign(area);
   correction_.assign(correction);
   skew_.assign(skew);
-  velocity_slope_.assign(slopes.velocity);
-  pressure_slope_.assign(slopes.pressure);
+  velocity_slope_.assign(slopes[0]);
+  pressure_slope_.assign(slopes[1]);
+  scalar_slope_.assign(slopes[2]);
   inside_.assign(inside);
   outside_.assign(outside);
   first_face_.assign(mesh.first_face);
@@ -162,7 +170,8 @@ FlowMesh::View FlowMesh::view() const {
           area_.data(),           correction_.data(),
           skew_.data(),           boundary_.data(),
           first_face_.data(),     faces_of_cell_.data(),
-          velocity_slope_.data(), pressure_slope_.data()};
+          velocity_slope_.data(), pressure_slope_.data(),
+          scalar_slope_.data()};
 }
 
 }  // namespace flow

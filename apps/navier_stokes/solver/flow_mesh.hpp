@@ -23,9 +23,19 @@ class FlowMesh {
     const BoundaryCondition* boundary;
     const Index *first_face, *faces_of_cell;
     // The gradient in a cell is the sum over its faces of these times the difference across the face.
-    const double *velocity_slope, *pressure_slope;
+    const double *velocity_slope, *pressure_slope, *scalar_slope;
 
     APPS_CALLABLE const BoundaryCondition& border(Index outside_cell) const { return boundary[-1 - outside_cell]; }
+    APPS_CALLABLE bool is_of(std::int64_t face, int boundary_name) const {
+      return outside[face] < 0 && border(outside[face]).name == boundary_name;
+    }
+    // The velocity at a border face that is no outlet, beside a cell with the velocity `own`.
+    APPS_CALLABLE Vector3 border_velocity(std::int64_t face, const Vector3& own) const {
+      const BoundaryCondition& condition = border(outside[face]);
+      if (!condition.symmetry) return condition.velocity;
+      const Vector3 normal = vector_at(area, face);
+      return own - (dot(own, normal) / dot(normal, normal)) * normal;
+    }
     APPS_CALLABLE Vector3 mean(std::int64_t face, const double* vectors) const {
       const double w = weight[face];
       return w * vector_at(vectors, inside[face]) + (1 - w) * vector_at(vectors, outside[face]);
@@ -41,14 +51,17 @@ class FlowMesh {
  private:
   std::int64_t cells_;
   double largest_angle_ = 0;
-  apps::Array<double> volume_, coefficient_, weight_, area_, correction_, skew_, velocity_slope_, pressure_slope_;
+  apps::Array<double> volume_, coefficient_, weight_, area_, correction_, skew_, velocity_slope_, pressure_slope_,
+      scalar_slope_;
   apps::Array<Index> inside_, outside_, first_face_, faces_of_cell_;
   apps::Array<BoundaryCondition> boundary_;
 };
 
 // The matrix of - sum over faces of coefficient * (outside - inside), and so of minus the Laplacian times the volume:
-// for pressures (0 at outlets, no gradient elsewhere), and for velocities (given everywhere but at outlets).
+// for pressures (0 at outlets, no gradient elsewhere), for velocities (given everywhere but at outlets), and for
+// scalars (given where a border has a value).
 SparseRows pressure_rows(const LocalMesh& mesh);
 SparseRows velocity_rows(const LocalMesh& mesh);
+SparseRows scalar_rows(const LocalMesh& mesh);
 
 }  // namespace flow

@@ -47,6 +47,12 @@ MomentumSolver::MomentumSolver(Exchanges& exchanges, const waywiser::HaloPartiti
       other_(exchanges.processor(), 3 * static_cast<std::int64_t>(partition.cells)),
       other_ghosts_(exchanges.add(partition, other_, 3)) {}
 
+void MomentumSolver::set_share(double share) {
+  rows_.share = share;
+  spread_ = greatest_share(exchanges_, rows_);
+  pairs_.clear();  // they know the old one
+}
+
 SolverResult MomentumSolver::solve(double* x, std::size_t ghosts, const double* b, double tolerance, int most) {
   apps::Processor& processor = exchanges_.processor();
   const std::int64_t count = rows_.matrix.rows;

@@ -17,6 +17,9 @@ class MomentumSolver {
   // Collective.
   MomentumSolver(Exchanges& exchanges, const waywiser::HaloPartition& partition, const MomentumRows& rows);
 
+  // Collective: another share of the matrix, for a step of another length.
+  void set_share(double share);
+
   // Solves A x = b from the present x, whose ghosts are filled by exchange `ghosts`, until |b - A x| <= tolerance *
   // |b|, by two steps at least. The ghosts of x are stale afterwards. Norms are weighted by the inverse of the
   // diagonal: the square of a velocity times a volume. The plain norm of the residual would be that of the largest

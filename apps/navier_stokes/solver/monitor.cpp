@@ -40,7 +40,7 @@ double largest_face_reynolds(FlowSolver& solver) {
   const double mine = solver.exchanges().processor().max(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
     const Index in = mesh.inside[f], out = mesh.outside[f];
     if (out < 0 && mesh.border(out).outlet) return 0.0;
-    const Vector3 apart = (out < 0 ? mesh.border(out).velocity : vector_at(u, out)) - vector_at(u, in);
+    const Vector3 own = vector_at(u, in), apart = (out < 0 ? mesh.border_velocity(f, own) : vector_at(u, out)) - own;
     return norm(apart) * norm(vector_at(mesh.area, f)) / mesh.coefficient[f] / viscosity;
   });
   return solver.exchanges().max(mine);
@@ -49,26 +49,81 @@ double largest_face_reynolds(FlowSolver& solver) {
 std::optional<FlowValues> finite_values(FlowSolver& solver) {
   FlowValues values = solver.values();
   double broken = 0;
-  for (const std::vector<double>* each :
-       {&values.velocity, &values.pressure, &values.old_explicit, &values.flux, &values.skew_flux})
-    if (!std::ranges::all_of(*each, [](double value) { return std::isfinite(value); })) broken = 1;
+  const auto look = [&](const auto& lists) {
+    for (const auto list : lists)
+      if (!std::ranges::all_of(values.*list, [](double value) { return std::isfinite(value); })) broken = 1;
+  };
+  look(FlowValues::cells);
+  look(FlowValues::faces);
   if (solver.exchanges().max(broken) > 0) return {};
   return values;
 }
 
 Vector3 force_on_body(FlowSolver& solver) {
   const FlowMesh::View mesh = solver.mesh();
-  const double *u = solver.velocity(), *p = solver.pressure(), *slope = solver.pressure_gradient();
+  const double *u = solver.velocity(), *slope = solver.gradient_at_end(), *p = solver.pressure_at_end();
   const double viscosity = solver.options().viscosity;
+  const double* eddy = solver.eddy_viscosity();
   const Vector3 mine = solver.exchanges().processor().sum(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
     const Index in = mesh.inside[f], out = mesh.outside[f];
     if (out >= 0 || !mesh.border(out).body) return Vector3{};
     const double pressure = p[in] + dot(vector_at(slope, in), vector_at(mesh.skew, f));
-    const Vector3 shear = (viscosity * mesh.coefficient[f]) * (mesh.border(out).velocity - vector_at(u, in));
+    const Vector3 own = vector_at(u, in);
+    const double all = viscosity + (eddy == nullptr ? 0 : eddy[in]);
+    const Vector3 shear = (all * mesh.coefficient[f]) * (mesh.border_velocity(f, own) - own);
     return pressure * vector_at(mesh.area, f) - shear;
   });
   const auto [x, y, z] = solver.exchanges().sum<3>({mine.x, mine.y, mine.z});
   return {x, y, z};
+}
+
+double courant_number(FlowSolver& solver) {
+  const FlowMesh::View mesh = solver.mesh();
+  const double *flux = solver.flux(), *eddy = solver.eddy_viscosity();
+  const double mine = solver.exchanges().processor().max(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
+    double sum = 0;
+    for (Index k = mesh.first_face[i]; k < mesh.first_face[i + 1]; ++k) {
+      const Index f = mesh.faces_of_cell[k];
+      sum += std::fabs(flux[f]) / 2 + (eddy == nullptr ? 0 : eddy[i] * mesh.coefficient[f]);
+    }
+    return sum / mesh.volume[i];
+  });
+  return solver.exchanges().max(mine);
+}
+
+BoundaryFigures boundary_figures(FlowSolver& solver, int number) {
+  const FlowMesh::View mesh = solver.mesh();
+  const double *u = solver.velocity(), *slope = solver.gradient_at_end(), *p = solver.pressure_at_end();
+  const double *flux = solver.flux(), *eddy = solver.eddy_viscosity();
+  const double viscosity = solver.options().viscosity;
+  apps::Processor& processor = solver.exchanges().processor();
+  const Vector3 force = processor.sum(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
+    if (!mesh.is_of(f, number) || mesh.border(mesh.outside[f]).outlet) return Vector3{};
+    const Index in = mesh.inside[f];
+    const Vector3 own = vector_at(u, in);
+    const double pressure = p[in] + dot(vector_at(slope, in), vector_at(mesh.skew, f));
+    const double all = viscosity + (eddy == nullptr ? 0 : eddy[in]);
+    return pressure * vector_at(mesh.area, f) - all * mesh.coefficient[f] * (mesh.border_velocity(f, own) - own);
+  });
+  const Vector3 sums = processor.sum(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
+    if (!mesh.is_of(f, number)) return Vector3{};
+    const Index in = mesh.inside[f];
+    const double area = norm(vector_at(mesh.area, f));
+    const double there = p[in] + dot(vector_at(slope, in), vector_at(mesh.skew, f));
+    return Vector3{area, flux[f], mesh.border(mesh.outside[f]).outlet ? 0 : area * there};
+  });
+  const double back = processor.sum(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
+    return mesh.is_of(f, number) && mesh.border(mesh.outside[f]).outlet && flux[f] < 0 ? -flux[f] : 0.0;
+  });
+  const double wall = processor.max(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
+    if (!mesh.is_of(f, number) || mesh.border(mesh.outside[f]).outlet) return 0.0;
+    const Vector3 own = vector_at(u, mesh.inside[f]);
+    return norm(mesh.border_velocity(f, own) - own) * norm(vector_at(mesh.area, f)) / mesh.coefficient[f] / viscosity;
+  });
+  Exchanges& all = solver.exchanges();
+  const auto [x, y, z, area, out, pressure, returned] =
+      all.sum<7>({force.x, force.y, force.z, sums.x, sums.y, sums.z, back});
+  return {area, out, returned, area > 0 ? pressure / area : 0, std::sqrt(all.max(wall)), {x, y, z}};
 }
 
 double largest_divergence(FlowSolver& solver) {

@@ -32,6 +32,18 @@ std::optional<FlowValues> finite_values(FlowSolver& solver);
 
 // The force of the flow on all borders that belong to a body.
 Vector3 force_on_body(FlowSolver& solver);
+// The greatest, for a step of unit length: half of the fluxes in and out of a cell over its volume; and what eddies
+// exchange with its neighbours, which is explicit too.
+double courant_number(FlowSolver& solver);
+// Of one boundary; density 1.
+struct BoundaryFigures {
+  double area = 0, flow_out = 0;
+  double back = 0;      // what an outlet takes in, of itself
+  double pressure = 0;  // the mean
+  double y_plus = 0;    // the greatest of the first cells
+  Vector3 force;        // on it
+};
+BoundaryFigures boundary_figures(FlowSolver& solver, int number);
 // The greatest sum of fluxes out of a cell, divided by its volume.
 double largest_divergence(FlowSolver& solver);
 // Of the velocity squared over two, times the volume.

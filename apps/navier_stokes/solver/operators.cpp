@@ -28,7 +28,25 @@ APPS_CALLABLE inline Vector3 at_face(const View& mesh, std::int64_t face, const 
 APPS_CALLABLE inline Vector3 linear_at(const View& mesh, std::int64_t face, const double* velocity) {
   const Index out = mesh.outside[face];
   if (out >= 0) return mesh.mean(face, velocity);
-  return mesh.border(out).outlet ? vector_at(velocity, mesh.inside[face]) : mesh.border(out).velocity;
+  const Vector3 own = vector_at(velocity, mesh.inside[face]);
+  return mesh.border(out).outlet ? own : mesh.border_velocity(face, own);
+}
+
+// The stress of eddies at a face, 2 nu_t S times its area.
+APPS_CALLABLE inline Vector3 eddy_stress(const View& mesh, std::int64_t face, const double* eddy,
+                                         const double* velocity, const double* gradient) {
+  const Index in = mesh.inside[face], out = mesh.outside[face];
+  const Vector3 correction = vector_at(mesh.correction, face), own = vector_at(velocity, in);
+  if (out < 0 && mesh.border(out).outlet) return {};
+  if (out < 0)
+    return eddy[in] *
+           (mesh.coefficient[face] * (mesh.border_velocity(face, own) - own) + own_times(gradient, in, correction));
+  const double w = mesh.weight[face];
+  const Vector3 area = vector_at(mesh.area, face);
+  const auto mean_row = [&](int i) { return w * row(gradient, in, i) + (1 - w) * row(gradient, out, i); };
+  const Vector3 turned = area.x * mean_row(0) + area.y * mean_row(1) + area.z * mean_row(2);
+  return (w * eddy[in] + (1 - w) * eddy[out]) * (mesh.coefficient[face] * (vector_at(velocity, out) - own) +
+                                                 mean_times(mesh, face, gradient, correction) + turned);
 }
 
 }  // namespace
@@ -40,7 +58,8 @@ void compute_velocity_gradient(apps::Processor& processor, const View& mesh, con
     for (Index k = mesh.first_face[i]; k < mesh.first_face[i + 1]; ++k) {
       const Index f = mesh.faces_of_cell[k], out = mesh.outside[f];
       if (out < 0 && mesh.border(out).outlet) continue;
-      const Vector3 other = out < 0 ? mesh.border(out).velocity : vector_at(velocity, out == i ? mesh.inside[f] : out);
+      const Vector3 other =
+          out < 0 ? mesh.border_velocity(f, own) : vector_at(velocity, out == i ? mesh.inside[f] : out);
       const Vector3 slope = vector_at(mesh.velocity_slope, k), across = other - own;
       x += across.x * slope;
       y += across.y * slope;
@@ -65,8 +84,9 @@ void compute_pressure_gradient(apps::Processor& processor, const View& mesh, con
   });
 }
 
-void compute_explicit_terms(apps::Processor& processor, const View& mesh, double viscosity, const double* velocity,
-                            const double* gradient, const double* flux, double* at_faces, double* result) {
+void compute_explicit_terms(apps::Processor& processor, const View& mesh, double viscosity, const double* eddy,
+                            const double* velocity, const double* gradient, const double* flux, double* at_faces,
+                            double* result) {
   processor.for_each(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
     const Index in = mesh.inside[f], out = mesh.outside[f];
     const Vector3 correction = vector_at(mesh.correction, f);
@@ -75,12 +95,15 @@ void compute_explicit_terms(apps::Processor& processor, const View& mesh, double
       carried = at_face(mesh, f, velocity, gradient);
       diffused = mean_times(mesh, f, gradient, correction);
     } else if (mesh.border(out).outlet) {
-      carried = vector_at(velocity, in);
+      // What comes back brings no momentum: as Esmaily Moghadam et al. (2011, Computational Mechanics 48, 277) with
+      // beta = 1. Otherwise vortices that leave can grow without bound.
+      if (flux[f] > 0) carried = vector_at(velocity, in);
     } else {
-      carried = mesh.border(out).velocity;
+      carried = mesh.border_velocity(f, vector_at(velocity, in));
       diffused = own_times(gradient, in, correction);
     }
-    set_vector(at_faces, f, (-flux[f]) * carried + viscosity * diffused);
+    const Vector3 stress = eddy == nullptr ? Vector3{} : eddy_stress(mesh, f, eddy, velocity, gradient);
+    set_vector(at_faces, f, (-flux[f]) * carried + viscosity * diffused + stress);
   });
   processor.for_each(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
     Vector3 sum;
@@ -95,10 +118,11 @@ void compute_explicit_terms(apps::Processor& processor, const View& mesh, double
 void add_diffusion(apps::Processor& processor, const View& mesh, const Matrix::View& matrix, double share,
                    double border_share, const double* velocity, double* result) {
   processor.for_each(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
-    Vector3 sum = matrix.neighbor_vectors(i, velocity) - matrix.diagonal[i] * vector_at(velocity, i);
+    const Vector3 own = vector_at(velocity, i);
+    Vector3 sum = matrix.neighbor_vectors(i, velocity) - matrix.diagonal[i] * own;
     for (Index k = mesh.first_face[i]; k < mesh.first_face[i + 1]; ++k) {
       const Index f = mesh.faces_of_cell[k], out = mesh.outside[f];
-      if (out < 0 && !mesh.border(out).outlet) sum += border_share * mesh.coefficient[f] * mesh.border(out).velocity;
+      if (out < 0 && !mesh.border(out).outlet) sum += border_share * mesh.coefficient[f] * mesh.border_velocity(f, own);
     }
     set_vector(result, i, vector_at(result, i) + share * sum);
   });

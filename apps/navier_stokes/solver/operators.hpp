@@ -12,11 +12,12 @@ void compute_velocity_gradient(apps::Processor& processor, const FlowMesh::View&
 void compute_pressure_gradient(apps::Processor& processor, const FlowMesh::View& mesh, const double* pressure,
                                double* gradient);
 
-// result = - convection of the velocity by the flux + the non-orthogonal part of diffusion, both times the volume.
-// `at_faces` is memory for three values a face.
+// result = - convection of the velocity by the flux + the non-orthogonal part of diffusion, both times the volume. With
+// the viscosity of eddies in the cells, also all of its stress; nullptr: there is none. `at_faces` is memory for three
+// values a face.
 void compute_explicit_terms(apps::Processor& processor, const FlowMesh::View& mesh, double viscosity,
-                            const double* velocity, const double* gradient, const double* flux, double* at_faces,
-                            double* result);
+                            const double* eddy, const double* velocity, const double* gradient, const double* flux,
+                            double* at_faces, double* result);
 
 // result = sum over faces of coefficient * (outside - inside) of the velocity, with given values at borders; times
 // `share`, which counts the given values `border_share` times.

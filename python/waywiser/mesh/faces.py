@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
 Block = tuple[str, Numbers]
-# Of each kind of cell: its faces, as numbers of its corners, in the order of VTK.
+# Of each kind of cell: its faces, as numbers of its corners, in the order in which their area vectors point outwards.
 FACES: dict[str, tuple[tuple[int, ...], ...]] = {
     "triangle": ((0, 1), (1, 2), (2, 0)),
     "quad": ((0, 1), (1, 2), (2, 3), (3, 0)),
-    "tetra": ((0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 2, 3)),
-    "pyramid": ((0, 1, 2, 3), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
-    "wedge": ((0, 1, 2), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)),
-    "hexahedron": ((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)),
+    "tetra": ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)),
+    "pyramid": ((0, 3, 2, 1), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
+    "wedge": ((0, 2, 1), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)),
+    "hexahedron": ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)),
 }
 CORNERS = {"triangle": 3, "quad": 4, "tetra": 4, "pyramid": 5, "wedge": 6, "hexahedron": 8}
 FLAT = ("triangle", "quad")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -21,12 +21,17 @@ class Mesh:
     order of VTK. Cells are numbered from 0, block by block. A corner may be repeated, as in hexahedra that are prisms,
     pyramids or tetrahedra: a face is the set of its distinct corners, and a face that has become a line is none.
 
+    `boundaries`: of each named part of the surface its faces, the corners of each in one row of up to four columns,
+    the last one repeated where a face has fewer.
+
     Raises InputError for another kind, for kinds of two dimensions, corners that are no point, points that are not
     finite, a cell whose repeated corners leave it no volume (in two dimensions no area), and two cells of the same
     corners.
     """
 
-    def __init__(self, points: Any, cells: Iterable[tuple[str, Any]]) -> None:
+    def __init__(
+        self, points: Any, cells: Iterable[tuple[str, Any]], boundaries: Mapping[str, Any] | None = None
+    ) -> None:
         self.points: NDArray[np.float64] = np.asarray(points, dtype=np.float64)
         if self.points.ndim != 2 or self.points.shape[1] not in (2, 3):
             raise InputError(f"a mesh: points have shape (points, 2) or (points, 3), not {self.points.shape}")
@@ -37,6 +42,19 @@ class Mesh:
         if kinds - set(FLAT) and kinds & set(FLAT):
             raise InputError(f"a mesh: cells of two dimensions, {' and '.join(sorted(kinds))}")
         self._check_cells()
+        self.boundaries: dict[str, Numbers] = {
+            str(name): self._checked_faces(str(name), faces) for name, faces in (boundaries or {}).items()
+        }
+
+    def _checked_faces(self, name: str, faces: Any) -> Numbers:
+        numbers = np.asarray(faces)
+        if numbers.size == 0:
+            return np.zeros((0, WIDEST), np.int64)
+        if numbers.dtype.kind not in "iu" or numbers.ndim != 2 or not 2 <= numbers.shape[1] <= WIDEST:
+            raise InputError(f"a mesh: faces of the boundary {name!r} are rows of 2 to {WIDEST} numbers of points")
+        if numbers.min() < 0 or numbers.max() >= len(self.points):
+            raise InputError(f"a mesh: a corner of the boundary {name!r} is not one of the {len(self.points)} points")
+        return np.pad(numbers.astype(np.int64), ((0, 0), (0, WIDEST - numbers.shape[1])), mode="edge")
 
     def _checked(self, kind: str, corners: Any) -> Numbers:
         if kind not in CORNERS:
@@ -96,6 +114,23 @@ class Mesh:
                 yield shown, sets, rows + first
             first += len(corners)
 
+    def each_face(self) -> tuple[Numbers, Numbers]:
+        """Every face of every cell: its corners, the last one repeated where there are fewer than four; the cell.
+
+        Area vectors point outwards where the cell lists its corners in the order of VTK. Raises nothing.
+        """
+        found = [(shown, rows) for shown, _, rows in self._each_face()]
+        corners = np.concatenate([np.zeros((0, WIDEST), np.int64), *(shown for shown, _ in found)])
+        return corners, np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])
+
+    def shared_faces(self) -> tuple[Numbers, Numbers]:
+        """The two rows of each_face() of each face that two cells share; of one that more share, those of each with the
+        first. Raises nothing."""
+        order, same, _ = self._shared
+        second = np.flatnonzero(same)
+        starts = np.flatnonzero(~same)
+        return order[starts[np.searchsorted(starts, second, side="right") - 1]], order[second]
+
     @cached_property
     def _shared(self) -> tuple[Numbers, NDArray[np.bool_], Numbers]:
         """An order of all faces in which equal ones are neighbours, whether each is equal to the one before, and the
@@ -128,14 +163,24 @@ class Mesh:
 
         Raises nothing.
         """
-        found = [(shown, rows) for shown, _, rows in self._each_face()]
-        corners = np.concatenate([np.zeros((0, WIDEST), np.int64), *(shown for shown, _ in found)])
-        owners = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])
+        corners, owners = self.each_face()
         order, same, _ = self._shared
         shared = np.zeros(len(order), bool)
         shared[order] = same
         shared[order[:-1]] |= same[1:]
         return corners[~shared], owners[~shared]
+
+    def named_faces(self) -> dict[str, Numbers]:
+        """Of each boundary the rows of surface() that are its faces, ascending; faces inside the mesh are none.
+
+        Raises nothing.
+        """
+        corners, _ = self.surface()
+        named = [np.zeros((0, WIDEST), np.int64), *self.boundaries.values()]
+        first = first_equals([("quad", corners), ("quad", np.concatenate(named))])
+        ends = len(corners) + np.cumsum([len(each) for each in named])
+        found = [np.unique(first[end - len(each) : end]) for each, end in zip(named, ends, strict=True)]
+        return {name: rows[rows < len(corners)] for name, rows in zip(self.boundaries, found[1:], strict=True)}
 
     @cached_property
     def graph(self) -> tuple[Numbers, Numbers]:

@@ -1,7 +1,8 @@
 """Reads a mesh file by meshio in a process of its own, within limits: meshio_process.py FILE DESCRIPTOR BYTES SECONDS.
 
 The descriptor gets arrays in NumPy's format: the kinds of the blocks, the points, then of each block its corners and
-the marks of its ghost cells. Standard error gets one line if that fails. Imports nothing of this package.
+the marks of its ghost cells; then names of groups and of each its cells as (block, row), and names of side sets and of
+each its sides as (element, side), from 1. Standard error gets one line if that fails. Imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from io import StringIO
 from typing import Any
 
 LONGEST = 200  # letters of the reason
+_MOST_NAMES = 10_000
+# Numbers of groups, one a cell, as meshio names them for Gmsh, Medit, SU2, MED; then VTK's of some programs.
+_TAGS = ("gmsh:physical", "medit:ref", "su2:tag", "cell_tags", "CellEntityIds", "boundary", "patch")
 OUT_OF_MEMORY = 3  # exit code
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -63,7 +67,64 @@ def check_hdf5(file: str) -> None:
         raise PermissionError(f"its {found} is in another file: a mesh is one file")
 
 
-def hand_over(found: Any, descriptor: int) -> None:
+def groups_of(found: Any) -> dict[str, list[tuple[int, Any]]]:
+    """Of each named group of cells its blocks and their rows; a group without a name has its number."""
+    import numpy
+
+    names = {(int(tag), int(dim)): str(name) for name, (tag, dim) in (found.field_data or {}).items()}
+    families = getattr(found, "cell_tags", {})
+    groups: dict[str, list[tuple[int, Any]]] = {}
+    key = next((each for each in _TAGS if each in (found.cell_data or {})), None)
+    for block, tags in enumerate(found.cell_data[key] if key else []):
+        tags = numpy.asarray(tags).reshape(-1)
+        if tags.dtype.kind not in "iuf":
+            continue
+        dim = found.cells[block].dim
+        for tag in numpy.unique(tags[tags != 0])[:_MOST_NAMES].tolist():
+            plain = str(int(tag))
+            for name in families.get(tag, [names.get((int(tag), dim), plain)]):
+                groups.setdefault(str(name), []).append((block, numpy.flatnonzero(tags == tag)))
+    for name, of_blocks in (found.cell_sets or {}).items():
+        if not str(name).startswith("gmsh:"):
+            rows = [(i, each) for i, each in enumerate(of_blocks) if each is not None and len(each)]
+            groups.setdefault(str(name), []).extend(rows)
+    return groups
+
+
+def side_sets_of(file: str) -> dict[str, Any]:
+    """Of each side set of Exodus, which meshio leaves out, the pairs (element, side) from 1."""
+    from importlib import import_module
+
+    import numpy
+
+    with import_module("netCDF4").Dataset(file) as data:
+        data.set_auto_mask(False)
+        starts, shells = [0], []
+        for name, each in data.variables.items():
+            if name.startswith("connect"):
+                starts.append(starts[-1] + len(each))
+                shells.append("SHELL" in each.elem_type.upper())
+        words = data.variables["ss_names"][:] if "ss_names" in data.variables else []
+        numbers = data.variables["ss_prop1"][:] if "ss_prop1" in data.variables else []
+        sets = {}
+        for i, number in enumerate(numbers):
+            if f"elem_ss{i + 1}" not in data.variables:
+                continue
+            name = b"".join(words[i]).decode("utf-8", "replace").strip("\0 ") if i < len(words) else ""
+            elements, sides = (numpy.array(data.variables[f"{each}_ss{i + 1}"][:]) for each in ("elem", "side"))
+            block = numpy.searchsorted(starts, elements, side="left") - 1
+            # Sides 1 and 2 of a shell are its faces, and edges come behind them.
+            shell = numpy.array([*shells, False])[numpy.clip(block, 0, len(shells))]
+            sets[name or str(int(number))] = numpy.stack([elements, sides - 2 * shell], 1)
+    return sets
+
+
+def printable(name: str) -> str:
+    """Names go to terminals."""
+    return "".join(c if c.isprintable() else "?" for c in name)[:LONGEST]
+
+
+def hand_over(found: Any, sides: dict[str, Any], descriptor: int) -> None:
     """What the package takes of a mesh."""
     import numpy
 
@@ -79,6 +140,14 @@ def hand_over(found: Any, descriptor: int) -> None:
             is_plain = isinstance(block.data, numpy.ndarray) and block.data.dtype.kind in "iu"  # not of polyhedra
             put(block.data if is_plain else numpy.zeros((len(block.data), 0), numpy.int64))
             put(marked, numpy.int64)
+        groups = dict(list(groups_of(found).items())[:_MOST_NAMES])
+        put([printable(name) for name in groups], numpy.str_)
+        for of_blocks in groups.values():
+            pairs = [numpy.stack([numpy.full(len(rows), block), rows], 1) for block, rows in of_blocks]
+            put(numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *pairs]), numpy.int64)
+        put([printable(name) for name in sides], numpy.str_)
+        for each in sides.values():
+            put(each, numpy.int64)
 
 
 def main() -> int:
@@ -98,7 +167,9 @@ def main() -> int:
 
             check_hdf5(file)
             open_nothing_else(file)
-            hand_over(meshio.read(file), descriptor)
+            found = meshio.read(file)
+            sides = side_sets_of(file) if file.lower().endswith((".e", ".exo", ".ex2")) else {}
+            hand_over(found, sides, descriptor)
     except MemoryError:
         return OUT_OF_MEMORY
     except (Exception, SystemExit) as error:  # a reader of a foreign format raises anything

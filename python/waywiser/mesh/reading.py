@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from waywiser.errors import InputError, InputTypeError, UnavailableError
+from waywiser.mesh.boundaries import KINDS, boundaries_of
 from waywiser.mesh.faces import CORNERS, FLAT, Block, first_equals
 from waywiser.mesh.mesh import Mesh
 from waywiser.mesh.meshio_process import OUT_OF_MEMORY
@@ -24,10 +25,6 @@ ENDINGS = (
     ".vtk", ".vtu", ".msh", ".e", ".exo", ".ex2", ".inp", ".bdf", ".fem", ".nas", ".med", ".mesh", ".meshb", ".su2",
     ".ugrid", ".avs", ".cgns", ".vol", ".off", ".obj", ".ply", ".stl",
 )  # fmt: skip
-# Cells with more nodes than corners: the corners come first.
-_ORDERS = {"triangle": (6, 7, 10), "quad": (8, 9), "tetra": (10,), "pyramid": (13, 14), "wedge": (15, 18),
-           "hexahedron": (20, 24, 27)}  # fmt: skip
-KINDS = {name: name for name in CORNERS} | {f"{name}{nodes}": name for name, all_ in _ORDERS.items() for nodes in all_}
 _LOWER = ("vertex", "line")  # what files have beside the cells
 # Marks of VTK's ghost cells: of another piece's cell, of one that finer cells replace, of a hidden one.
 _GHOSTS = 1 | 8 | 32
@@ -44,7 +41,9 @@ def read_mesh(
 
     The cells of the highest dimension are taken: if there are solid ones, surfaces are left out. Of curved cells only
     the corners count. A cell that is there several times, as Gmsh saves those of several groups, is taken once, where
-    it is first; VTK's ghost cells are left out.
+    it is first; VTK's ghost cells are left out. `boundaries` of the mesh has the named groups of faces: Gmsh's physical
+    groups, side sets of Exodus, markers of SU2 (meshio numbers them), sets of Abaqus and MED, and VTK's surface cells
+    by the numbers of their array `CellEntityIds`, `boundary` or `patch`. A group without a name has its number.
 
     meshio runs in a process of its own, which may take `most_bytes` of memory (2 GiB and 64 times the size of the file,
     unless given) and `most_seconds` of a CPU (10, and one for each 250 kB), and opens no other file.
@@ -67,7 +66,8 @@ def read_mesh(
         result.seek(0)
         kinds, points = _array(result), _array(result)
         blocks = [(str(kind), _array(result), _array(result)) for kind in kinds]
-    return _mesh_of(points, blocks, str(file))
+        groups, sides = ({str(name): _array(result) for name in _array(result)} for _ in range(2))
+    return _mesh_of(points, blocks, groups, sides, str(file))
 
 
 def _limit(name: str, given: int | None, usual: int) -> int:
@@ -108,7 +108,9 @@ def _array(result: IO[bytes]) -> Any:
     return np.load(result, allow_pickle=False)
 
 
-def _mesh_of(points: Any, found: list[tuple[str, Any, Any]], name: str) -> Mesh:
+def _mesh_of(
+    points: Any, found: list[tuple[str, Any, Any]], groups: dict[str, Any], sides: dict[str, Any], name: str
+) -> Mesh:
     try:
         blocks = [(kind, _own(corners, marks)) for kind, corners, marks in found if len(corners)]
         strange = sorted(kind for kind, _ in blocks if kind not in KINDS and not kind.startswith(_LOWER))
@@ -119,7 +121,9 @@ def _mesh_of(points: Any, found: list[tuple[str, Any, Any]], name: str) -> Mesh:
         if not sum(len(corners) for _, corners in named):
             raise InputError("it has no cells of a mesh")
         flat = not solid and points.ndim == 2 and (points[:, 2:] == points[:1, 2:]).all()
-        return Mesh(points[:, :2] if flat else points, _once(solid or named))
+        plain = [(kind, corners) for kind, corners, _ in found]
+        boundaries = boundaries_of(plain, groups, sides, bool(solid))
+        return Mesh(points[:, :2] if flat else points, _once(solid or named), boundaries)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
