@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "tests/explorer/explorer.hpp"
-#include "waywiser/comm/session/message.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/message.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 namespace waywiser::explorer {
 

@@ -5,7 +5,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
-#include "waywiser/comm/peer_memory/host_staging.hpp"
+#include "waywiser/comm/windows/host_staging.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {

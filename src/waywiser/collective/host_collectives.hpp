@@ -8,10 +8,10 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/schedule_cache.hpp"
 #include "waywiser/comm/session/execution.hpp"
-#include "waywiser/comm/session/members.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/policy/planned_ways.hpp"
 

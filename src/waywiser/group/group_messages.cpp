@@ -2,11 +2,11 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/timeout.hpp"
-#include "waywiser/comm/peer_memory/host_staging.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
+#include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/comm/session/joint_activity.hpp"
-#include "waywiser/comm/session/transfer.hpp"
+#include "waywiser/comm/windows/host_staging.hpp"
 #include "waywiser/group/named_receive.hpp"
 
 namespace waywiser {

@@ -1,7 +1,7 @@
 #include "waywiser/group/named_receive.hpp"
 
-#include "waywiser/comm/peer_memory/host_staging.hpp"
 #include "waywiser/comm/rendezvous/gpu_receive.hpp"
+#include "waywiser/comm/windows/host_staging.hpp"
 
 namespace waywiser {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/message/rendezvous_tag.hpp"
 #include "waywiser/group/named_receive.hpp"
 
 namespace waywiser {

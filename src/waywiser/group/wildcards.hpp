@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "waywiser/comm/session/members.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/session/session.hpp"
-#include "waywiser/comm/session/transfer.hpp"
 #include "waywiser/group/future.hpp"
 
 namespace waywiser {

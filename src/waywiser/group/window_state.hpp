@@ -4,8 +4,8 @@
 
 #include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
-#include "waywiser/comm/peer_memory/gpu_window.hpp"
-#include "waywiser/comm/peer_memory/host_window.hpp"
+#include "waywiser/comm/windows/gpu_window.hpp"
+#include "waywiser/comm/windows/host_window.hpp"
 #include "waywiser/group/window.hpp"
 
 namespace waywiser {

@@ -14,7 +14,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
-#include "waywiser/comm/session/message.hpp"
+#include "waywiser/comm/message/message.hpp"
 #include "waywiser/policy/defaults.hpp"
 #include "waywiser/transport/tls/tls_reader.hpp"
 #include "waywiser/transport/tls/tls_writer.hpp"

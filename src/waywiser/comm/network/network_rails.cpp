@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/topology/system_files.hpp"
 #include "waywiser/transport/ucx/current_gpu.hpp"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
+#include "waywiser/comm/message/message.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
-#include "waywiser/comm/session/message.hpp"
 
 namespace waywiser {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
-#include "waywiser/comm/session/tag.hpp"
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 namespace waywiser {

@@ -1,7 +1,7 @@
 #include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 

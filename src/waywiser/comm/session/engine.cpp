@@ -5,8 +5,8 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/rendezvous_tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/policy/defaults.hpp"
 #include "waywiser/topology/system_files.hpp"
 

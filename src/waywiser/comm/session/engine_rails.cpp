@@ -1,7 +1,7 @@
 #include <utility>
 
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/comm/session/engine.hpp"
-#include "waywiser/comm/session/tag.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/schedule.hpp"
-#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

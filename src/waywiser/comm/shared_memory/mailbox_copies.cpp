@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 #include "waywiser/comm/shared_memory/mailbox_messages.hpp"
 
 namespace waywiser {

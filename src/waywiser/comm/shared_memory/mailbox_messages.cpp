@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 namespace {

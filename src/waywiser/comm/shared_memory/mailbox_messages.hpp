@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "waywiser/comm/session/held_memory.hpp"
-#include "waywiser/comm/session/message.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
+#include "waywiser/comm/message/message.hpp"
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/comm/shared_memory/lane_mailbox.hpp"
 #include "waywiser/policy/defaults.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/comm/session/members.hpp"
+#include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/heap/device/proxy_ring.hpp"
 

@@ -8,10 +8,10 @@
 #include "tests/explorer/network.hpp"
 #include "tests/explorer/one_sided.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/message/activity.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
-#include "waywiser/comm/session/activity.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
 #include "waywiser/comm/shared_memory/lane.hpp"
 
 namespace waywiser {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
-#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

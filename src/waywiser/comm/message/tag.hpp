@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 #include "waywiser/transport/ucx/ucx_functions.hpp"
 
 namespace waywiser {

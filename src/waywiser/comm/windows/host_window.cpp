@@ -1,10 +1,10 @@
-#include "waywiser/comm/peer_memory/host_window.hpp"
+#include "waywiser/comm/windows/host_window.hpp"
 
 #include <array>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 namespace {

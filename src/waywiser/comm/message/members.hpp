@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 namespace waywiser {
 

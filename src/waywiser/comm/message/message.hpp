@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "waywiser/comm/shared_memory/shared_copy.hpp"
+#include "waywiser/comm/message/copy_end.hpp"
 #include "waywiser/transport/ucx/rail_parts.hpp"
 
 namespace waywiser {
