@@ -160,9 +160,6 @@ void Group::flush() {
   flush_puts(state_->session(), call, state_->hosts->members().peer(rank()));
 }
 
-GroupHold::GroupHold(const Group& group) : hosts_(*hosts_of(group)) { hosts_.hold(); }
-GroupHold::~GroupHold() { hosts_.let_go(); }
-
 std::string Group::why_staged() const {
   const std::lock_guard lock(*state_->hosts);
   return state_->gpus.why_staged();
@@ -189,11 +186,6 @@ bool authenticated(const Group& group) {
 }
 
 const std::shared_ptr<HostCollectives>& hosts_of(const Group& group) { return group.state_->hosts; }
-
-bool same_machine(const Group& group, int rank) {
-  const HostCollectives& hosts = *hosts_of(group);
-  return hosts.session().same_machine(static_cast<int>(hosts.members().peer(rank)));
-}
 
 void Group::set_algorithm(std::string_view name) {
   const std::lock_guard lock(*state_->hosts);

@@ -23,21 +23,6 @@ struct [[gnu::visibility("hidden")]] Group::State {
   GpuCalls gpus;
 };
 
-// For what is built on groups: messages of its own, between the ranks of a group of its own.
 const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
-
-// Keeps other threads out of the group between the calls of one. Throws invalid_input if one is in a call.
-class [[nodiscard]] GroupHold {
- public:
-  explicit GroupHold(const Group& group);
-  GroupHold(const GroupHold&) = delete;
-  GroupHold& operator=(const GroupHold&) = delete;
-  ~GroupHold();
-
- private:
-  HostCollectives& hosts_;
-};
-// Whether that rank of the group is on this rank's machine, as the job sees it.
-bool same_machine(const Group& group, int rank);
 
 }  // namespace waywiser
