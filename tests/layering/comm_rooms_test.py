@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from layering_test import SOURCES, cpp_files, includes
+import re
+
+from layering_test import SOURCES, cpp_files, includes, without_comments
 
 COMM = SOURCES / "comm"
 GROUND = {"", "message"}  # "": the files of comm itself
@@ -12,12 +14,15 @@ MAY_INCLUDE = {
     "message": {""},
     "bootstrap": GROUND,
     "shared_memory": GROUND | {"bootstrap"},
-    "network": GROUND | {"bootstrap"},
+    "network": GROUND | {"bootstrap", "shared_memory"},
     "peer_memory": GROUND,
     "session": GROUND | {"bootstrap", "shared_memory", "network", "peer_memory"},
     "windows": GROUND | {"peer_memory", "session"},
     "rendezvous": GROUND | {"peer_memory", "session"},
 }
+
+# Outside of transport/ucx: UCX's carrier, its rails, and one-sided access to host memory.
+SPEAK_UCX = {"comm/network/ucx_messages", "comm/network/network_rails", "comm/windows/host_window"}
 
 
 def room_of(path: str) -> str:
@@ -52,3 +57,13 @@ def test_rooms_include_what_is_below_them() -> None:
         name = str(path.relative_to(COMM))
         wrong += [f"{name}: {bad}" for bad in wrong_includes(room_of(name), [header for _, header in includes(path)])]
     assert wrong == []
+
+
+def test_types_of_ucx_stay_with_its_carrier() -> None:
+    of_ucx = re.compile(r"\b(ucp|ucs)_\w+|\bUC[PS]_[A-Z]\w+")
+    speak = {
+        str(path.relative_to(SOURCES).with_suffix(""))
+        for path in cpp_files()
+        if of_ucx.search(without_comments(path.read_text()))
+    }
+    assert {name for name in speak if not name.startswith("transport/ucx/")} == SPEAK_UCX

@@ -96,7 +96,7 @@ Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, 
 
 // True: all is done. False: nothing has happened.
 bool GroupMessages::send_at_once(const Call& call, ConstElements data, int label) {
-  const ucp_tag_t tag = members().tag(hosts_.rank(), static_cast<unsigned>(label), call);
+  const Tag tag = members().tag(hosts_.rank(), static_cast<unsigned>(label), call);
   return session_.engine().send_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
 }
 
@@ -162,7 +162,7 @@ std::optional<MessageStatus> GroupMessages::probe(Envelope wanted, std::optional
   const Call call = hosts_.next_call(CallKind::probe, {}, wanted.source == any_source ? -1 : wanted.source);
   const InCall in_call(session_, call);
   const Deadline end = Deadline::in(patience.value_or(0));
-  std::optional<ucp_tag_recv_info_t> found;
+  std::optional<Received> found;
   session_.progress();
   session_.wait(
       call, [&] { return (found = wildcards().find(wanted)).has_value() || (patience && end.passed()); },

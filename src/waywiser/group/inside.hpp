@@ -71,7 +71,7 @@ class LabelledMessages {
   }
 
  private:
-  std::uint64_t tag(int source, unsigned label) const { return members_->tag(source, label, call_); }
+  Tag tag(int source, unsigned label) const { return members_->tag(source, label, call_); }
 
   Session& session_;
   const std::shared_ptr<const Members> members_;

@@ -63,7 +63,7 @@ class Execution : public Activity {
   struct Pending {
     Message message;
     const Step* step = nullptr;
-    ucp_tag_t tag = 0;
+    Tag tag = 0;
     std::byte* arrival = nullptr;  // where it first lands; or the packed data that are sent
   };
 

@@ -6,6 +6,7 @@
 #include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
+#include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {
 
