@@ -13,16 +13,17 @@ namespace waywiser {
 struct [[gnu::visibility("hidden")]] Group::State {
   State(std::shared_ptr<Session> session, Members members);
 
-  Session& session() const noexcept { return hosts->session(); }
+  Session& session() const noexcept { return core->session(); }
   // Runs a collective: on the GPUs if they can, else on the hosts.
   Future run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
-  const std::shared_ptr<HostCollectives> hosts;  // shared with windows
+  const std::shared_ptr<GroupCore> core;  // shared with windows
+  HostCollectives hosts;
   GroupMessages messages;
   const std::shared_ptr<ExposedMemory> exposed;
   GpuCalls gpus;
 };
 
-const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
+const std::shared_ptr<GroupCore>& core_of(const Group& group);
 
 }  // namespace waywiser

@@ -9,13 +9,13 @@ int in_job(const Group& group, int rank) { return static_cast<int>(members_of(gr
 
 }  // namespace
 
-void hold(const Group& group) { hosts_of(group)->hold(); }
-void let_go(const Group& group) noexcept { hosts_of(group)->let_go(); }
-GroupHold::GroupHold(const Group& group) : hosts_(*hosts_of(group)) { hosts_.hold(); }
-GroupHold::~GroupHold() { hosts_.let_go(); }
+void hold(const Group& group) { core_of(group)->hold(); }
+void let_go(const Group& group) noexcept { core_of(group)->let_go(); }
+GroupHold::GroupHold(const Group& group) : core_(*core_of(group)) { core_.hold(); }
+GroupHold::~GroupHold() { core_.let_go(); }
 
-Session& session_of(const Group& group) { return hosts_of(group)->session(); }
-const std::shared_ptr<const Members>& members_of(const Group& group) { return hosts_of(group)->shared_members(); }
+Session& session_of(const Group& group) { return core_of(group)->session(); }
+const std::shared_ptr<const Members>& members_of(const Group& group) { return core_of(group)->shared_members(); }
 Call current_call(const Group& group) { return session_of(group).current(); }
 const Chooser* plan_of(const Group& group) { return session_of(group).options().chooser.get(); }
 

@@ -13,7 +13,7 @@
 namespace waywiser {
 
 class Chooser;
-class HostCollectives;
+class GroupCore;
 
 // Keeps other threads out of the group between the calls of one. Throws invalid_input if one is in a call.
 void hold(const Group& group);
@@ -26,7 +26,7 @@ class [[nodiscard]] GroupHold {
   ~GroupHold();
 
  private:
-  HostCollectives& hosts_;
+  GroupCore& core_;
 };
 
 // For operations that wait, fail and progress as those of the group do.
