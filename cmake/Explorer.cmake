@@ -18,7 +18,7 @@ target_compile_options(explored_memory PRIVATE -fsanitize=thread -U__SANITIZE_TH
 # them, have names of their own: the core has others.
 add_library(explored_activities OBJECT "${tests}/execution_test.cpp" "${tests}/rendezvous_test.cpp"
                                        "${tests}/windows_test.cpp" ${executions} ${rendezvous}
-                                       "${comm}/peer_memory/host_window.cpp")
+                                       "${comm}/windows/host_window.cpp")
 target_include_directories(explored_activities BEFORE PRIVATE "${tests}/doubles")
 foreach(class Session Engine RankGpus RtsNumbers PeerMemory GpuConnections Execution Transfer ChunkMessages
               ChunkedMessage GpuReceive RendezvousReceive RendezvousSend HostWindow OneSidedTransfer UcxLibrary)

@@ -14,7 +14,7 @@
 #include "waywiser/comm/bootstrap/runtime_folder.hpp"
 #include "waywiser/comm/bootstrap/text_gather.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 
@@ -100,8 +100,8 @@ void bind_comm(nb::module_& m) {
                    [](Group& self, const Argument<double>& seconds) { self.set_timeout(seconds("timeout")); })
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
       .def("end", end)
-      .def("hold", [](const Group& self) { hosts_of(self)->hold(); })
-      .def("let_go", [](const Group& self) { hosts_of(self)->let_go(); })
+      .def("hold", [](const Group& self) { hold(self); })
+      .def("let_go", [](const Group& self) { let_go(self); })
       .def(
           "encrypted_by", [](const Group& self, const Argument<int>& rank) { return self.encrypted_by(rank("rank")); },
           "rank"_a.none())

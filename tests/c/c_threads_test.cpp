@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "waywiser/c/handles.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
@@ -24,7 +24,7 @@ class CThreads : public testing::Test {
     ASSERT_EQ(ww_split(group_, 0, 0, &part_), WW_OK) << ww_error_text();
     ASSERT_EQ(ww_expose(part_, &flag_, sizeof flag_, &window_), WW_OK) << ww_error_text();
     waiter_ = std::thread([this] { waited_ = ww_wait_signal(window_, 0, 1); });
-    while (hosts_of(part_->group)->session().current().kind != CallKind::wait) ::sched_yield();
+    while (current_call(part_->group).kind != CallKind::wait) ::sched_yield();
   }
   void let_go() {
     std::atomic_ref(flag_).store(1);

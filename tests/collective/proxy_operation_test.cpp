@@ -7,7 +7,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
@@ -45,7 +45,7 @@ TEST(ProxyOperation, BeginsAfterThoseBeforeIt) {
     const auto operation = [&](const char* name) {
       ProxyOperation::Parts parts;
       parts.push_back(std::make_unique<NotedPart>(name, begun));
-      return std::make_unique<ProxyOperation>(hosts_of(group)->session(), Call{CallKind::send, DataType::int32}, gate,
+      return std::make_unique<ProxyOperation>(session_of(group), Call{CallKind::send, DataType::int32}, gate,
                                               gate->note(*stream), 0, std::move(parts));
     };
     const auto first = operation("first"), second = operation("second");

@@ -13,8 +13,8 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds patience = 20;
-constexpr ucp_tag_t mask = ~ucp_tag_t{0} << 20;
-constexpr ucp_tag_t tag_of(unsigned label) { return ucp_tag_t{label} << 20; }
+constexpr Tag mask = ~Tag{0} << 20;
+constexpr Tag tag_of(unsigned label) { return Tag{label} << 20; }
 
 TlsKey key_of(int number) {
   TlsKey key{};
@@ -45,14 +45,14 @@ class EncryptedMessagesTest : public testing::Test {
     }
     for (std::size_t i = 0; i < ranks; ++i) ends_[i]->introduce(introductions, static_cast<std::uint32_t>(i));
   }
-  void send(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, const std::vector<std::byte>& data, Message& message) {
+  void send(std::uint32_t from, std::uint32_t to, Tag tag, const std::vector<std::byte>& data, Message& message) {
     message.peer = to;
     message.tag = tag;
     message.from = data.data();
     message.bytes = data.size();
-    ends_[from]->send(message);
+    ends_[from]->send(message, Awaited::later);
   }
-  void receive(std::uint32_t at, std::uint32_t from, ucp_tag_t tag, std::vector<std::byte>& into, Message& message) {
+  void receive(std::uint32_t at, std::uint32_t from, Tag tag, std::vector<std::byte>& into, Message& message) {
     message.peer = from;
     message.tag = tag;
     message.into = into.data();
@@ -87,10 +87,10 @@ TEST_F(EncryptedMessagesTest, ArriveWhetherAskedForBeforeOrAfter) {
         turns(5);
         receive(1, 0, tag_of(7), got, in);
       }
-      turns_until([&] { return !out.waiting && !in.waiting; });
+      turns_until([&] { return !out.is_open() && !in.is_open(); });
       EXPECT_EQ(data, got) << bytes;
-      EXPECT_EQ(in.info.length, bytes);
-      EXPECT_EQ(in.info.sender_tag, tag_of(7));
+      EXPECT_EQ(in.info.bytes, bytes);
+      EXPECT_EQ(in.info.tag, tag_of(7));
     }
 }
 
@@ -103,7 +103,7 @@ TEST_F(EncryptedMessagesTest, ManyThatComeAtOnceAllArrive) {
     std::vector<std::vector<std::byte>> got(count, std::vector<std::byte>(100));
     for (std::size_t i = 0; i < count; ++i) receive(1, 0, tag_of(1), got[i], in[i]);
     for (std::size_t i = 0; i < count; ++i) send(0, 1, tag_of(1), data, out[i]);
-    turns_until([&] { return std::ranges::none_of(in, &Message::waiting); });
+    turns_until([&] { return std::ranges::none_of(in, &Message::is_open); });
     for (const auto& one : got) EXPECT_EQ(one, data);
   }
 }
@@ -126,7 +126,7 @@ TEST_F(EncryptedMessagesTest, KeysAreRenewedBetweenMessages) {
     receive(1 - from, from, tag_of(1), got[i], in[i]);
   }
   turns_until(
-      [&] { return std::ranges::none_of(in, &Message::waiting) && std::ranges::none_of(out, &Message::waiting); });
+      [&] { return std::ranges::none_of(in, &Message::is_open) && std::ranges::none_of(out, &Message::is_open); });
   EXPECT_EQ(data, got);
   for (const auto& end : ends_) EXPECT_EQ(end->broken(), std::nullopt);
 }
@@ -165,7 +165,7 @@ TEST_F(EncryptedMessagesTest, ArriveInTheOrderOfEachTag) {
   }
   turns_until([&] {
     return std::ranges::all_of(all, [](const auto& list) {
-      return std::ranges::all_of(list, [](const One& one) { return !one.out.waiting && !one.in.waiting; });
+      return std::ranges::all_of(list, [](const One& one) { return !one.out.is_open() && !one.in.is_open(); });
     });
   });
   for (const auto& list : all)
@@ -180,8 +180,8 @@ TEST_F(EncryptedMessagesTest, AnotherLengthIsToldAndNothingIsWritten) {
     Message out, in;
     receive(1, 0, tag_of(1), got, in);
     send(0, 1, tag_of(1), data, out);
-    turns_until([&] { return !in.waiting; });
-    EXPECT_EQ(in.info.length, bytes);
+    turns_until([&] { return !in.is_open(); });
+    EXPECT_EQ(in.info.bytes, bytes);
     EXPECT_EQ(got, std::vector<std::byte>(bytes / 2));
     ends_[0]->cancel(out);
   }
@@ -201,7 +201,7 @@ TEST_F(EncryptedMessagesTest, AReceiveThatIsGivenUpIsNotWrittenTo) {
     const auto data_next = bytes_of_kind(10, 9);
     receive(1, 0, tag_of(2), next, in_next);
     send(0, 1, tag_of(2), data_next, out_next);
-    turns_until([&] { return !in_next.waiting; });
+    turns_until([&] { return !in_next.is_open(); });
     EXPECT_EQ(next, data_next);
     EXPECT_EQ(given_up, as_left);
     ends_[0]->cancel(out);
@@ -217,11 +217,11 @@ TEST_F(EncryptedMessagesTest, ASendThatIsGivenUpHalfWayBreaksTheConnection) {
   receive(1, 0, tag_of(1), got, in);
   send(0, 1, tag_of(1), data, out);
   turns_until([&] { return got.front() == data.front() && got[1] == data[1]; });
-  ASSERT_TRUE(out.waiting);
+  ASSERT_TRUE(out.is_open());
   ends_[0]->cancel(out);
   turns_until([&] { return ends_[1]->broken().has_value(); });
-  EXPECT_TRUE(in.waiting);
-  EXPECT_EQ(ends_[1]->broken()->first, 0u);
+  EXPECT_TRUE(in.is_open());
+  EXPECT_TRUE(ends_[1]->broken()->starts_with("the encrypted connection to rank 0 broke: "));
   ends_[1]->cancel(in);
 }
 
@@ -233,7 +233,7 @@ TEST_F(EncryptedMessagesTest, ARankWithAnotherKeyGetsNothing) {
   receive(1, 0, tag_of(1), got, in);
   send(0, 1, tag_of(1), data, out);
   turns_until([&] { return ends_[0]->broken().has_value(); });
-  EXPECT_TRUE(in.waiting);
+  EXPECT_TRUE(in.is_open());
   EXPECT_EQ(got, std::vector<std::byte>(100));
   ends_[0]->cancel(out);
   ends_[1]->cancel(in);
@@ -255,7 +255,7 @@ TEST_F(EncryptedMessagesTest, StrangersAreNobody) {
   Message out, in;
   receive(1, 0, tag_of(1), got, in);
   send(0, 1, tag_of(1), data, out);
-  turns_until([&] { return !in.waiting && !out.waiting; });
+  turns_until([&] { return !in.is_open() && !out.is_open(); });
   EXPECT_EQ(got, data);
   EXPECT_FALSE(ends_[1]->broken().has_value());
 }

@@ -43,7 +43,7 @@ TEST(EngineOfRanks, APeerThatHasEndedBeforeTheConnectionIsAnErrorAndNoCrash) {
   const auto dies = ranks.start(0, [&](int) {
     ::close(line[1]);
     Engine engine(2, job_network(*ranks.options(0).launch, nullptr).settings);
-    engine.introduce(two_introductions(engine.address(), exchanged(line[0], engine.address())), 0);
+    engine.introduce(two_introductions(engine.ucx().address(), exchanged(line[0], engine.ucx().address())), 0);
     const std::vector<std::byte> data(1 << 20);
     Message message;
     engine.send(1, 1, data.data(), data.size(), message);
@@ -53,14 +53,14 @@ TEST(EngineOfRanks, APeerThatHasEndedBeforeTheConnectionIsAnErrorAndNoCrash) {
   const auto lives = ranks.start(1, [&](int) {
     ::close(line[0]);
     Engine engine(2, job_network(*ranks.options(0).launch, nullptr).settings);
-    const std::vector<std::byte> theirs = exchanged(line[1], engine.address());
+    const std::vector<std::byte> theirs = exchanged(line[1], engine.ucx().address());
     std::vector<std::byte> data(1 << 20);
     require_that(::recv(line[1], data.data(), 1, 0) == 0, "the other's end");
-    engine.introduce(two_introductions(theirs, engine.address()), 1);
+    engine.introduce(two_introductions(theirs, engine.ucx().address()), 1);
     Message message;
     std::string problem;
     try {
-      engine.receive(0, 1, ~ucp_tag_t{0}, data.data(), data.size(), message);
+      engine.receive(0, 1, data.data(), data.size(), message);
     } catch (const Error& error) {
       problem = error.what();
     }

@@ -16,7 +16,7 @@
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/runtime_folder.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 namespace {

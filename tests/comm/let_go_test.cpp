@@ -9,7 +9,7 @@
 #include "tests/comm/two_faulty_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
 
 namespace waywiser {
 namespace {

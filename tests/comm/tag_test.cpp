@@ -1,4 +1,4 @@
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 #include <gtest/gtest.h>
 

@@ -44,7 +44,7 @@ LaneMemory* Machine::lane(std::size_t from, std::size_t to) {
   return &(*lanes)[from][to];
 }
 
-Machine::Machine(Course& course, Forbidden forbidden) : course_(course) {
+Machine::Machine(Course& course, Forbidden forbidden) : course_(course), ucx_(course) {
   for (unsigned rank = 0; rank < 2; ++rank) {
     LaneMemory* to = lane(rank, 1 - rank);
     std::memset(static_cast<void*>(to), 0, sizeof *to);
@@ -52,7 +52,7 @@ Machine::Machine(Course& course, Forbidden forbidden) : course_(course) {
   }
   for (unsigned rank = 0; rank < 2; ++rank) {
     self = rank;
-    messages_[rank] = std::make_unique<MailboxMessages>(2, matched_bits, 0);
+    messages_[rank] = std::make_unique<MailboxMessages>(2, matched_bits, 0, held_[rank]);
     messages_[rank]->introduce(introductions(rank, forbidden), rank);
   }
 }
@@ -62,16 +62,16 @@ void Machine::lend(const char* name, const std::vector<std::byte>& data) {
   course_.regions.share(name, data.data(), data.size(), data.size() > longest_short ? page : 1);
 }
 
-void Machine::begin_send(Message& message, ucp_tag_t tag, const std::vector<std::byte>& data) {
+void Machine::begin_send(Message& message, Tag tag, const std::vector<std::byte>& data) {
   message.receiving = false;
   message.peer = 1;
   message.tag = tag;
   message.bytes = data.size();
   message.from = data.data();
-  messages_[0]->send(message);
+  messages_[0]->send(message, Awaited::later);
 }
 
-void Machine::begin_receive(Message& message, ucp_tag_t tag, std::vector<std::byte>& data) {
+void Machine::begin_receive(Message& message, Tag tag, std::vector<std::byte>& data) {
   message.receiving = true;
   message.peer = 0;
   message.tag = tag;
@@ -82,54 +82,54 @@ void Machine::begin_receive(Message& message, ucp_tag_t tag, std::vector<std::by
 
 bool Machine::turn(unsigned rank) {
   const bool moved = messages_[rank]->progress();
-  take_over(rank);
+  messages_[rank]->hand_over(ucx_);
   return moved;
 }
 
-// As in the engine: UCX copies once both ends have left the message to it. Everything that a rank did before it left
-// the message happens before everything that the other rank does after the completion.
-void Machine::take_over(unsigned rank) {
-  while (Message* message = messages_[rank]->next_left_to_ucx()) {
-    message->waiting = false;
-    message->request = message;
-    course_.release(&left_to_ucx_, true);
-    LeftToUcx& both = left_to_ucx_[message->number];
-    (message->receiving ? both.receive : both.send) = message;
-    if (both.send == nullptr || both.receive == nullptr) continue;
-    __real_memcpy(both.receive->into, both.send->from, both.send->bytes);
-    both.receive->request = both.send->request = nullptr;
-    course_.changed();
-  }
+void Machine::Ucx::begin(Message& message) {
+  message.carrier = this;
+  message.state = Message::State::asked;
+  message.handle = nullptr;
+  course_.release(&pairs_, true);
+  Pair& both = pairs_[message.tag];
+  (message.receiving ? both.receive : both.send) = &message;
+  if (both.send == nullptr || both.receive == nullptr) return;
+  __real_memcpy(both.receive->into, both.send->from, both.send->bytes);
+  both.receive->info = {both.send->tag, both.send->bytes};
+  both.receive->handle = both.send->handle = this;  // they are over
+  course_.changed();
 }
 
-void Machine::forget(const Message& message) {
-  for (auto& [number, both] : left_to_ucx_) {
+bool Machine::Ucx::test(Message& message) {
+  if (message.handle == nullptr) return false;
+  course_.acquire(&pairs_);
+  message.state = Message::State::complete;
+  return true;
+}
+
+void Machine::Ucx::cancel(Message& message) noexcept {
+  message.state = Message::State::complete;
+  for (auto& [tag, both] : pairs_) {
     if (both.send == &message) both.send = nullptr;
     if (both.receive == &message) both.receive = nullptr;
   }
 }
 
 void Machine::finish(unsigned rank, Message& message) {
-  while (message.is_open())
-    if (!turn(rank) && message.is_open()) course_.idle();
-  hear_of_ucx(message);
-}
-
-void Machine::hear_of_ucx(const Message& message) {
-  if (message.stage == Message::Stage::left_to_ucx) course_.acquire(&left_to_ucx_);
+  while (!is_complete(message))
+    if (!turn(rank) && !is_complete(message)) course_.idle();
 }
 
 bool Machine::finish_or_cancel(unsigned rank, Message& message) {
   bool moved = true;
-  while (message.is_open()) {
+  while (!is_complete(message)) {
     if ((failed_ && !moved) || course_.choose(2, true) != 0) {
       cancel(rank, message);
       return false;
     }
     moved = turn(rank);
-    if (!moved && !failed_ && message.is_open()) course_.idle();
+    if (!moved && !failed_ && !is_complete(message)) course_.idle();
   }
-  hear_of_ucx(message);
   return true;
 }
 
@@ -137,9 +137,7 @@ bool Machine::finish_or_cancel(unsigned rank, Message& message) {
 void Machine::cancel(unsigned rank, Message& message) {
   failed_ = true;
   course_.changed();
-  messages_[rank]->cancel(message, held_[rank]);
-  forget(message);
-  message.request = nullptr;
+  messages_[rank]->cancel(message);
   while (held_[rank].holder([](std::uint32_t) { return false; }) != nullptr) course_.idle();
 }
 

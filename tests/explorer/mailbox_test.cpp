@@ -7,7 +7,7 @@
 namespace waywiser::explorer {
 namespace {
 
-constexpr ucp_tag_t tag(unsigned label) { return ucp_tag_t{label} << description_bits; }
+constexpr Tag tag(unsigned label) { return Tag{label} << description_bits; }
 
 // Messages in one direction, with equal or different tags, shorter and longer than a cache line.
 TEST(ExploredLane, EachMessageComesOnceAndWhole) {
@@ -71,7 +71,7 @@ void exchange(Course& course, const Exchange& what) {
     for (const unsigned i : what.order) {
       machine.begin_receive(receives[i], tag(i), in[i]);
       machine.finish(1, receives[i]);
-      course.require(receives[i].info.length == what.lengths[i], "another length has come");
+      course.require(receives[i].info.bytes == what.lengths[i], "another length has come");
       course.give_back(in[i].data());
     }
   });

@@ -5,21 +5,21 @@
 
 namespace waywiser::explorer {
 
-void Network::send(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, const void* data, std::size_t bytes,
+void Network::send(std::uint32_t from, std::uint32_t to, Tag tag, const void* data, std::size_t bytes,
                    Message& message) {
   message.receiving = false;
   message.peer = to;
-  message.request = &message;
+  message.state = Message::State::asked;
   auto* read_only = static_cast<std::byte*>(const_cast<void*>(data));
   sends_.push_back({from, to, tag, 0, read_only, bytes, &message});
   course_.changed();
 }
 
-void Network::receive(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, ucp_tag_t mask, void* data,
-                      std::size_t bytes, Message& message) {
+void Network::receive(std::uint32_t from, std::uint32_t to, Tag tag, Tag mask, void* data, std::size_t bytes,
+                      Message& message) {
   message.receiving = true;
   message.peer = from;
-  message.request = &message;
+  message.state = Message::State::asked;
   receives_.push_back({from, to, tag, mask, static_cast<std::byte*>(data), bytes, &message});
   course_.changed();
 }
@@ -28,7 +28,7 @@ void Network::cancel(Message& message) noexcept {
   for (auto* all : {&sends_, &receives_})
     std::erase_if(*all, [&](const Under& one) { return one.message == &message; });
   std::erase(landed_, &message);
-  message.request = nullptr;
+  message.state = Message::State::complete;
 }
 
 std::vector<Network::Pair> Network::pairs() const {
@@ -53,7 +53,7 @@ void Network::deliver(Pair pair) {
   const std::size_t bytes = std::min(send.bytes, receive.bytes);
   if (bytes != 0) std::memcpy(receive.data, send.data, bytes);
   receive.message->info = {send.tag, send.bytes};
-  receive.message->request = nullptr;
+  receive.message->state = Message::State::complete;
   landed_.push_back(send.message);
 }
 
@@ -71,7 +71,7 @@ void Network::carry() {
     } else {
       Message& over = *landed_[next - found.size()];
       landed_.erase(landed_.begin() + static_cast<std::ptrdiff_t>(next - found.size()));
-      over.request = nullptr;
+      over.state = Message::State::complete;
     }
     course_.changed();
     course_.step();

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "tests/explorer/explorer.hpp"
-#include "waywiser/comm/session/message.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/message.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 namespace waywiser::explorer {
 
@@ -16,8 +16,8 @@ class Network {
  public:
   explicit Network(Course& course) : course_(course) {}
 
-  void send(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message);
-  void receive(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes,
+  void send(std::uint32_t from, std::uint32_t to, Tag tag, const void* data, std::size_t bytes, Message& message);
+  void receive(std::uint32_t from, std::uint32_t to, Tag tag, Tag mask, void* data, std::size_t bytes,
                Message& message);
   void cancel(Message& message) noexcept;
   // The body of a helper thread: delivers messages, for ever.
@@ -28,7 +28,7 @@ class Network {
  private:
   struct Under {
     std::uint32_t from, to;
-    ucp_tag_t tag, mask;
+    Tag tag, mask;
     std::byte* data;
     std::size_t bytes;
     Message* message;

@@ -7,7 +7,7 @@
 
 #include "tests/explorer/expect.hpp"
 #include "tests/explorer/one_sided.hpp"
-#include "waywiser/comm/peer_memory/host_window.hpp"
+#include "waywiser/comm/windows/host_window.hpp"
 
 namespace waywiser::explorer {
 namespace {

@@ -3,7 +3,7 @@
 #include "waywiser/comm/bootstrap/frame.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser::fuzz {
 namespace {

@@ -14,7 +14,7 @@
 #include "tests/policy/made_up_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/call.hpp"
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/message/rendezvous_tag.hpp"
 #include "waywiser/comm/shared_memory/lane.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"

@@ -127,6 +127,18 @@ def test_includes_point_downwards() -> None:
     assert wrong == []
 
 
+def states_of_others(path: Path) -> list[str]:
+    """The `*_state.hpp` that a file includes and that belong to another folder: they are behind a handle."""
+    states = [header for _, header in includes(path) if header.endswith("_state.hpp")]
+    return [f"{path.relative_to(ROOT)}: {header}" for header in states if header.split("/")[1] not in path.parts]
+
+
+def test_states_belong_to_their_folders() -> None:
+    sources = [path for path in repository_files() if path.suffix in CPP]
+    assert len(sources) > 500
+    assert [wrong for path in sources for wrong in states_of_others(ROOT / path)] == []
+
+
 def test_headers_of_blocks_of_threads_stand_alone(tmp_path: Path) -> None:
     folder = SOURCES / "kernels/block"
     allowed = {"waywiser/kernels/copy_body.hpp", "waywiser/kernels/device_code.hpp", "waywiser/device/trap.hpp"}

@@ -154,7 +154,7 @@ MAGIC = struct.pack("<Q", 0xCAFEBABE12345678)  # of UCX, on a connection of TCP
 
 
 def message(group: int, collective: int, source: int, label: int, call: int, values: bytes) -> bytes:
-    """As in src/waywiser/comm/session/tag.hpp."""
+    """As in src/waywiser/comm/message/tag.hpp."""
     tag = group << 52 | collective << 51 | source << 36 | label << 20 | call
     body = struct.pack("<Q", tag) + values
     return struct.pack("<BI", 2, len(body)) + body

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "tests/conformance/cases.hpp"
+#include "waywiser/comm/network/network_rails.hpp"
 #include "waywiser/comm/rendezvous/chunked_message.hpp"
 #include "waywiser/transport/ucx/ucx_connection.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 // Measurements (UcxConnection) and groups (ChunkMessages) stage by the same class, and split a message over rails by
 // the same.
 static_assert(std::is_base_of_v<ChunkConnection, UcxConnection> && std::is_base_of_v<ChunkConnection, ChunkMessages>);
-static_assert(std::is_same_v<decltype(RailedMessage::parts), RailParts>);
+static_assert(std::is_same_v<decltype(NetworkRails::Request::parts), RailParts>);
 
 constexpr Seconds most_wait = 20;
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 

@@ -5,24 +5,10 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
-#include "waywiser/comm/peer_memory/host_staging.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
-
-// Ranks of one machine get the same number, so that algorithms can first work within machines.
-std::vector<int> machines_of(const Session& session, const Members& members) {
-  std::vector<int> machines;
-  for (const int rank : members.world) {
-    const std::string& machine = session.introduction(rank).machine_id;
-    const auto same = std::ranges::find_if(
-        members.world, [&](int other) { return session.introduction(other).machine_id == machine; });
-    machines.push_back(static_cast<int>(same - members.world.begin()));
-  }
-  const bool one = std::ranges::all_of(machines, [](int machine) { return machine == 0; });
-  return one ? std::vector<int>() : machines;
-}
 
 // nullptr: no such algorithm for hosts.
 const CollectiveAlgorithm* host_algorithm(Collective operation, const Way& way) {
@@ -34,43 +20,9 @@ const CollectiveAlgorithm* host_algorithm(Collective operation, const Way& way) 
 
 }  // namespace
 
-HostCollectives::HostCollectives(std::shared_ptr<Session> session, Members members)
-    : session_(std::move(session)),
-      members_(std::make_shared<const Members>(std::move(members))),
-      execution_(*session_) {}
-
-void HostCollectives::refuse_thread() const {
-  throw Error(ErrorKind::invalid_input,
-              "rank " + std::to_string(rank()) + ": another thread is in a call of this group" +
-                  ": one thread at a time may use a group; make one for each thread by split");
-}
-
-void HostCollectives::refuse_rank(int rank, const char* what) const {
-  throw Error(ErrorKind::invalid_input, std::string(what) + " rank " + std::to_string(rank) +
-                                            ": the group has ranks 0 to " + std::to_string(size() - 1));
-}
-
 void HostCollectives::set_algorithm(std::optional<Way> way) {
   way_ = std::move(way);
   schedules_ = {};
-}
-
-CollectiveCall HostCollectives::next_collective(Collective operation, ConstElements data, std::size_t count,
-                                                ReduceOp op, int root) {
-  CollectiveCall call;
-  call.as = next_call(kind_of(operation), data, -1, op, root);
-  call.operation = operation;
-  call.rank = rank();
-  call.ranks = size();
-  call.root = std::max(root, 0);
-  call.count = count;
-  return call;
-}
-
-CollectiveCall HostCollectives::complete(const CollectiveCall& wanted) const {
-  CollectiveCall complete = wanted;
-  complete.machine_of = machines_of(*session_, *members_);
-  return complete;
 }
 
 // Some GPU algorithms have the name of a host algorithm.
@@ -88,7 +40,7 @@ const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& 
 const CollectiveAlgorithm* HostCollectives::planned(const CollectiveCall& complete) {
   auto& ways = planned_[static_cast<std::size_t>(complete.operation)];
   if (!ways)
-    ways.emplace(session_->options().chooser.get(), WaysOf{name(complete.operation), "host", size()},
+    ways.emplace(core_.session().options().chooser.get(), WaysOf{name(complete.operation), "host", core_.size()},
                  [&](const Way& way) -> std::optional<const CollectiveAlgorithm*> {
                    const CollectiveAlgorithm* known = host_algorithm(complete.operation, way);
                    return known == nullptr ? std::nullopt : std::optional(known);
@@ -114,60 +66,17 @@ std::shared_ptr<const Schedule> HostCollectives::schedule_for(const CollectiveCa
   const bool kept = wanted.counts.empty();
   if (kept)
     if (auto known = schedules_.find(key)) return known;
-  const CollectiveCall call = complete(wanted);
+  const CollectiveCall call = core_.with_machines(wanted);
   Schedule schedule = algorithm_for(call).make(call);
   return kept ? schedules_.keep(key, std::move(schedule)) : std::make_shared<const Schedule>(std::move(schedule));
 }
 
 void HostCollectives::run(const CollectiveCall& wanted, ConstElements input, Elements output) {
-  run(wanted.as, schedule_for(wanted), input, output);
+  core_.run(wanted.as, schedule_for(wanted), input, output);
 }
 
 std::shared_ptr<Activity> HostCollectives::start(const CollectiveCall& wanted, ConstElements input, Elements output) {
-  return start(wanted.as, schedule_for(wanted), input, output);
-}
-
-void HostCollectives::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
-                          Elements output) {
-  if (is_staged(input) || is_staged(output))
-    return session_->wait_for(*start(call, std::move(schedule), input, output));
-  const InCall in_call(*session_, call);
-  execution_.begin(members_, call, std::move(schedule), input, output);
-  session_->wait(execution_);
-}
-
-std::shared_ptr<Activity> HostCollectives::start(const Call& call, std::shared_ptr<const Schedule> schedule,
-                                                 ConstElements input, Elements output) {
-  const InCall in_call(*session_, call);
-  auto staging = std::make_unique<Staging>(*session_);
-  if (!is_staged(input) && !is_staged(output)) staging.reset();
-  auto execution = std::make_shared<Execution>(*session_);
-  execution->begin(members_, call, std::move(schedule), staging ? staging->input(input) : input,
-                   staging ? staging->output(output) : output);
-  const std::shared_ptr<Activity> operation = staged(std::move(execution), std::move(staging));
-  session_->start(operation);
-  return operation;
-}
-
-void HostCollectives::run_usual(const CollectiveCall& wanted, ConstElements input, Elements output) {
-  const CollectiveCall here = complete(wanted);
-  run(here.as, std::make_shared<const Schedule>(default_algorithm(here, bytes_of(here.as.type)).make(here)), input,
-      output);
-}
-
-void HostCollectives::all_gather_for(CallKind kind, ConstElements mine, Elements all) {
-  CollectiveCall wanted = next_collective(Collective::all_gather, mine, mine.count());
-  wanted.as.kind = kind;
-  run_usual(wanted, mine, all);
-}
-
-void HostCollectives::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  all_gather_for(CallKind::all_gather, mine, all);
-}
-
-void HostCollectives::broadcast(std::span<std::byte> data, int root) {
-  run_usual(next_collective(Collective::broadcast, Elements(data), data.size(), ReduceOp::sum, root), Elements(data),
-            data);
+  return core_.start(wanted.as, schedule_for(wanted), input, output);
 }
 
 }  // namespace waywiser

@@ -74,102 +74,102 @@ Future Group::State::run(CollectiveCall wanted, ConstElements input, Elements ou
     if (const auto gpu = GpuCalls::gpu_for(wanted, input, output, mode.stream())) {
       if (!gpus.are_set_up()) {
         const Call first = std::exchange(wanted.as, {});  // an error takes no number back
-        hosts->take_back(first);
+        core->take_back(first);
         gpus.set_up(*gpu, first, mode.stream());
-        wanted.as = hosts->numbered_again(first);
+        wanted.as = core->numbered_again(first);
       }
-      if (auto on_gpus = gpus.collective(wanted, *gpu, input, output, mode)) return {hosts, std::move(*on_gpus)};
+      if (auto on_gpus = gpus.collective(wanted, *gpu, input, output, mode)) return {core, std::move(*on_gpus)};
     }
-    if (mode.begins()) return {hosts, hosts->start(wanted, input, output)};
-    hosts->run(wanted, input, output);
+    if (mode.begins()) return {core, hosts.start(wanted, input, output)};
+    hosts.run(wanted, input, output);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) hosts->take_back(wanted.as);
+    if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) core->take_back(wanted.as);
     throw;
   }
   return {};
 }
 
 Future Group::barrier(Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   const Place place = mode.stream() != nullptr ? mode.stream()->place() : host(0);
   const Elements nothing({nullptr, 0, place}, DataType::uint8);
-  return state_->run(state_->hosts->next_collective(Collective::barrier, {}, 0), nothing, nothing, mode);
+  return state_->run(state_->core->next_collective(Collective::barrier, {}, 0), nothing, nothing, mode);
 }
 
 Future Group::broadcast(Elements data, int root, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
-  state_->hosts->check_rank(root, "broadcast from");
-  return state_->run(state_->hosts->next_collective(Collective::broadcast, data, data.count(), ReduceOp::sum, root),
+  const std::lock_guard lock(*state_->core);
+  state_->core->check_rank(root, "broadcast from");
+  return state_->run(state_->core->next_collective(Collective::broadcast, data, data.count(), ReduceOp::sum, root),
                      data, data, mode);
 }
 
 Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
-  state_->hosts->check_rank(root, "reduce to");
+  const std::lock_guard lock(*state_->core);
+  state_->core->check_rank(root, "reduce to");
   check_reduces(CallKind::reduce, input, output, op);
   if (rank() == root)
     check_count(CallKind::reduce, "the output", output.count(), input.count());
   else
     output = Elements({nullptr, 0, input.region.place}, input.type);
-  return state_->run(state_->hosts->next_collective(Collective::reduce, input, input.count(), op, root), input, output,
+  return state_->run(state_->core->next_collective(Collective::reduce, input, input.count(), op, root), input, output,
                      mode);
 }
 
 Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   check_reduces(CallKind::all_reduce, input, output, op);
   check_count(CallKind::all_reduce, "the output", output.count(), input.count());
-  return state_->run(state_->hosts->next_collective(Collective::all_reduce, input, input.count(), op), input, output,
+  return state_->run(state_->core->next_collective(Collective::all_reduce, input, input.count(), op), input, output,
                      mode);
 }
 
 Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   check_reduces(CallKind::reduce_scatter, input, output, op);
   check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->hosts->next_collective(Collective::reduce_scatter, input, output.count(), op), input,
+  return state_->run(state_->core->next_collective(Collective::reduce_scatter, input, output.count(), op), input,
                      output, mode);
 }
 
 Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   check_types(CallKind::all_gather, input, output);
   check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->hosts->next_collective(Collective::all_gather, input, input.count()), input, output, mode);
+  return state_->run(state_->core->next_collective(Collective::all_gather, input, input.count()), input, output, mode);
 }
 
 Future Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   check_types(CallKind::all_gather, input, output);
   std::vector<std::size_t> all = checked_counts(CallKind::all_gather, counts, size());
   check_count(CallKind::all_gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
   check_count(CallKind::all_gather, "the output", output.count(), total(all));
-  CollectiveCall call = state_->hosts->next_collective(Collective::all_gather, output, 0);
+  CollectiveCall call = state_->core->next_collective(Collective::all_gather, output, 0);
   call.counts = std::move(all);
   return state_->run(std::move(call), input, output, mode);
 }
 
 Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   check_types(CallKind::all_to_all, input, output);
   check_count(CallKind::all_to_all, "the output", output.count(), input.count());
   const auto ranks = static_cast<std::size_t>(size());
   if (input.count() % ranks != 0)
     refuse(CallKind::all_to_all,
            std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
-  return state_->run(state_->hosts->next_collective(Collective::all_to_all, input, input.count() / ranks), input,
-                     output, mode);
+  return state_->run(state_->core->next_collective(Collective::all_to_all, input, input.count() / ranks), input, output,
+                     mode);
 }
 
 Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
                            std::span<const std::size_t> take, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   check_types(CallKind::all_to_all_v, input, output);
   std::vector<std::size_t> given = checked_counts(CallKind::all_to_all_v, give, size());
   std::vector<std::size_t> taken = checked_counts(CallKind::all_to_all_v, take, size());
   check_count(CallKind::all_to_all_v, "the input", input.count(), total(given));
   check_count(CallKind::all_to_all_v, "the output", output.count(), total(taken));
-  CollectiveCall call = state_->hosts->next_collective(Collective::all_to_all, input, 0);
+  CollectiveCall call = state_->core->next_collective(Collective::all_to_all, input, 0);
   call.as.kind = CallKind::all_to_all_v;
   call.counts = std::move(given);
   call.receive_counts = std::move(taken);
@@ -177,47 +177,47 @@ Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> giv
 }
 
 Future Group::gather(ConstElements input, Elements output, int root, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
-  state_->hosts->check_rank(root, "gather to");
+  const std::lock_guard lock(*state_->core);
+  state_->core->check_rank(root, "gather to");
   check_types(CallKind::gather, input, output);
   if (rank() == root)
     check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->hosts->next_collective(Collective::gather, input, input.count(), ReduceOp::sum, root),
+  return state_->run(state_->core->next_collective(Collective::gather, input, input.count(), ReduceOp::sum, root),
                      input, output, mode);
 }
 
 Future Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
-  state_->hosts->check_rank(root, "gather to");
+  const std::lock_guard lock(*state_->core);
+  state_->core->check_rank(root, "gather to");
   check_types(CallKind::gather, input, output);
   std::vector<std::size_t> all = checked_counts(CallKind::gather, counts, size());
   check_count(CallKind::gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
   if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(all));
-  CollectiveCall call = state_->hosts->next_collective(Collective::gather, input, 0, ReduceOp::sum, root);
+  CollectiveCall call = state_->core->next_collective(Collective::gather, input, 0, ReduceOp::sum, root);
   call.as.count = total(all);
   call.counts = std::move(all);
   return state_->run(std::move(call), input, output, mode);
 }
 
 Future Group::scatter(ConstElements input, Elements output, int root, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
-  state_->hosts->check_rank(root, "scatter from");
+  const std::lock_guard lock(*state_->core);
+  state_->core->check_rank(root, "scatter from");
   check_types(CallKind::scatter, input, output);
   if (rank() == root)
     check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->hosts->next_collective(Collective::scatter, output, output.count(), ReduceOp::sum, root),
+  return state_->run(state_->core->next_collective(Collective::scatter, output, output.count(), ReduceOp::sum, root),
                      input, output, mode);
 }
 
 Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
                         Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
-  state_->hosts->check_rank(root, "scatter from");
+  const std::lock_guard lock(*state_->core);
+  state_->core->check_rank(root, "scatter from");
   check_types(CallKind::scatter, input, output);
   std::vector<std::size_t> all = checked_counts(CallKind::scatter, counts, size());
   check_count(CallKind::scatter, "the output", output.count(), counts[static_cast<std::size_t>(rank())]);
   if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(all));
-  CollectiveCall call = state_->hosts->next_collective(Collective::scatter, output, 0, ReduceOp::sum, root);
+  CollectiveCall call = state_->core->next_collective(Collective::scatter, output, 0, ReduceOp::sum, root);
   call.as.count = total(all);
   call.counts = std::move(all);
   return state_->run(std::move(call), input, output, mode);

@@ -1,10 +1,10 @@
 #include "waywiser/group/future.hpp"
 
-#include "waywiser/collective/host_collectives.hpp"
+#include "waywiser/collective/group_core.hpp"
 
 namespace waywiser {
 
-Future::Future(std::shared_ptr<HostCollectives> group, std::shared_ptr<Activity> operation)
+Future::Future(std::shared_ptr<GroupCore> group, std::shared_ptr<Activity> operation)
     : group_(std::move(group)), operation_(std::move(operation)) {}
 
 void Future::keep(std::shared_ptr<void> owner) {

@@ -9,7 +9,7 @@
 namespace waywiser {
 
 class Activity;
-class HostCollectives;
+class GroupCore;
 class Stream;
 
 // When a call is complete.
@@ -57,7 +57,7 @@ class [[gnu::visibility("default")]] Future {
  public:
   Future() = default;  // done
   // nullptr: done.
-  Future(std::shared_ptr<HostCollectives> group, std::shared_ptr<Activity> operation);
+  Future(std::shared_ptr<GroupCore> group, std::shared_ptr<Activity> operation);
   Future(Future&& other) noexcept = default;
   Future& operator=(Future&& other) noexcept {
     if (operation_) drop();
@@ -83,7 +83,7 @@ class [[gnu::visibility("default")]] Future {
   void finish() noexcept;
   void drop() noexcept;
 
-  std::shared_ptr<HostCollectives> group_;
+  std::shared_ptr<GroupCore> group_;
   std::shared_ptr<Activity> operation_;
 };
 

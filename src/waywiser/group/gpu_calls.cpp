@@ -35,11 +35,15 @@ bool is_on_gpu(const Stream* stream) { return stream != nullptr && stream->place
 }  // namespace
 
 GpuCalls::GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_ptr<ExposedMemory> exposed)
-    : hosts_(hosts), messages_(messages), session_(hosts.session()), exposed_(std::move(exposed)) {}
+    : hosts_(hosts),
+      core_(hosts.core()),
+      messages_(messages),
+      session_(core_.session()),
+      exposed_(std::move(exposed)) {}
 
 // The child of a fork does not touch the parent's GPU.
 GpuCalls::~GpuCalls() {
-  session_.lock_when_free_of(hosts_.members().key());
+  session_.lock_when_free_of(core_.members().key());
   const std::lock_guard lock(session_, std::adopt_lock);
   if (session_.is_forked() && on_gpus_) static_cast<void>(new std::shared_ptr<StreamOperations>(std::move(on_gpus_)));
   on_gpus_.reset();
@@ -154,7 +158,7 @@ void GpuCalls::before_hosts(const Call& call, Stream& stream) {
 }
 
 void GpuCalls::synchronize(Stream& stream) {
-  const Call call = hosts_.next_call(CallKind::wait, {});
+  const Call call = core_.next_call(CallKind::wait, {});
   if (on_gpus_) return finish(*on_gpus_, stream, call);
   await(stream, call);
 }

@@ -79,6 +79,7 @@ class GpuCalls {
   void await(Stream& stream, const Call& call);
 
   HostCollectives& hosts_;
+  GroupCore& core_;
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;

@@ -62,18 +62,18 @@ void copy_on(Stream& stream, ConstElements data, Elements into) {
 // Sends each rank's block directly to its destination.
 void GpuCalls::by_messages(const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream) {
   const Call& call = wanted.as;
-  const auto ranks = static_cast<std::size_t>(hosts_.size());
+  const auto ranks = static_cast<std::size_t>(core_.size());
   const Counts counts = wanted.counts.empty() ? Counts(ranks, wanted.count) : wanted.counts;
-  const bool root = hosts_.rank() == wanted.root;
+  const bool root = core_.rank() == wanted.root;
   const ConstRegion in = input.region;
   const Region out = output.region;
   switch (wanted.operation) {
     case Collective::gather:
-      return exchange_blocks(call, only_for(wanted.root, in, hosts_.size()),
+      return exchange_blocks(call, only_for(wanted.root, in, core_.size()),
                              root ? blocks_of(out, counts, call.type) : std::vector<Region>(ranks), stream);
     case Collective::scatter:
       return exchange_blocks(call, root ? blocks_of(in, counts, call.type) : std::vector<ConstRegion>(ranks),
-                             only_for(wanted.root, out, hosts_.size()), stream);
+                             only_for(wanted.root, out, core_.size()), stream);
     case Collective::all_gather:
       return exchange_blocks(call, std::vector<ConstRegion>(ranks, in), blocks_of(out, counts, call.type), stream);
     default: {
@@ -87,7 +87,7 @@ void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
                                Stream& stream) {
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
-  const auto me = static_cast<std::size_t>(hosts_.rank()), ranks = static_cast<std::size_t>(hosts_.size());
+  const auto me = static_cast<std::size_t>(core_.rank()), ranks = static_cast<std::size_t>(core_.size());
   static_cast<void>(gpus_on(stream));
   if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
   std::vector<PeerMessage> messages;
@@ -103,7 +103,7 @@ Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements
   Call message{kind, data.type};
   message.group = call.group;
   message.peer = peer;
-  message.peer_in_job = static_cast<int>(hosts_.members().peer(peer));
+  message.peer_in_job = static_cast<int>(core_.members().peer(peer));
   message.sequence = call.sequence;
   message.count = data.count();
   return message;
@@ -116,11 +116,11 @@ ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessa
   ProxyOperation::Parts parts;
   for (const auto& [rank, give, take] : messages)
     if (!domain.reaches(rank) && take.region.bytes != 0)
-      parts.push_back(std::make_unique<ProxiedReceive>(session_, hosts_.shared_members(),
+      parts.push_back(std::make_unique<ProxiedReceive>(session_, core_.shared_members(),
                                                        message_call(call, CallKind::recv, take, rank), take));
   for (const auto& [rank, give, take] : messages)
     if (!domain.reaches(rank) && give.region.bytes != 0)
-      parts.push_back(std::make_unique<ProxiedSend>(session_, hosts_.shared_members(),
+      parts.push_back(std::make_unique<ProxiedSend>(session_, core_.shared_members(),
                                                     message_call(call, CallKind::send, give, rank), give));
   const auto first = std::ranges::find_if(messages, by_hosts);
   if (first != messages.end()) why = domain.why_not(first->rank);
@@ -164,46 +164,46 @@ StreamOperations& GpuCalls::gpus_for(const Call& call, const Stream& stream) {
 }
 
 void GpuCalls::send(ConstElements data, int to, Stream& stream) {
-  hosts_.check_rank(to, "send to");
-  if (to == hosts_.rank()) throw Error(ErrorKind::invalid_input, "send on a stream to this rank itself: use sendrecv");
-  const Call call = hosts_.next_call(CallKind::send, data, to);
+  core_.check_rank(to, "send to");
+  if (to == core_.rank()) throw Error(ErrorKind::invalid_input, "send on a stream to this rank itself: use sendrecv");
+  const Call call = core_.next_call(CallKind::send, data, to);
   check_place(call, data.region);
   message(call, data, to, {}, to, stream);
 }
 
 void GpuCalls::recv(Elements data, int from, Stream& stream) {
-  hosts_.check_rank(from, "recv from");
-  if (from == hosts_.rank())
+  core_.check_rank(from, "recv from");
+  if (from == core_.rank())
     throw Error(ErrorKind::invalid_input, "recv on a stream from this rank itself: use sendrecv");
-  const Call call = hosts_.next_call(CallKind::recv, data, from);
+  const Call call = core_.next_call(CallKind::recv, data, from);
   check_place(call, data.region);
   message(call, {}, from, data, from, stream);
 }
 
 void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream) {
-  hosts_.check_rank(to, "send to");
-  hosts_.check_rank(from, "recv from");
-  const Call call = hosts_.next_call(CallKind::send, data, to);
-  if ((to == hosts_.rank()) != (from == hosts_.rank()))
+  core_.check_rank(to, "send to");
+  core_.check_rank(from, "recv from");
+  const Call call = core_.next_call(CallKind::send, data, to);
+  if ((to == core_.rank()) != (from == core_.rank()))
     throw Error(ErrorKind::invalid_input, text(call) + " on a stream: with this rank itself, or with others");
   check_apart(CallKind::sendrecv, {data.region, into.region});
   check_place(call, data.region);
   check_place(call, into.region);
-  if (to == hosts_.rank()) return copy_on(stream, data, into);
+  if (to == core_.rank()) return copy_on(stream, data, into);
   message(call, data, to, into, from, stream);
 }
 
 void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
   messages_.check_exchange(neighbors);
   if (neighbors.empty()) return static_cast<void>(gpus_for({CallKind::sendrecv}, stream));
-  const Call call = hosts_.next_call(CallKind::sendrecv, neighbors.front().give, neighbors.front().rank);
+  const Call call = core_.next_call(CallKind::sendrecv, neighbors.front().give, neighbors.front().rank);
   for (const Exchange& each : neighbors) {
     check_place(call, each.give.region);
     check_place(call, each.take.region);
   }
   std::vector<PeerMessage> messages;
-  for (int distance = 0; distance < hosts_.size(); ++distance) {
-    const int peer = (hosts_.rank() + distance) % hosts_.size();
+  for (int distance = 0; distance < core_.size(); ++distance) {
+    const int peer = (core_.rank() + distance) % core_.size();
     const std::vector<ConstElements> gives = exchanged_with(peer, neighbors, &Exchange::give_tag, &Exchange::give);
     const std::vector<Elements> takes = exchanged_with(peer, neighbors, &Exchange::take_tag, &Exchange::take);
     if (distance == 0 && gives.size() != takes.size())

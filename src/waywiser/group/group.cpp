@@ -39,10 +39,11 @@ void check_tag(int tag, Mode mode) {
 }  // namespace
 
 Group::State::State(std::shared_ptr<Session> session, Members members)
-    : hosts(std::make_shared<HostCollectives>(std::move(session), std::move(members))),
-      messages(*hosts),
+    : core(std::make_shared<GroupCore>(std::move(session), std::move(members))),
+      hosts(*core),
+      messages(*core),
       exposed(std::make_shared<ExposedMemory>()),
-      gpus(*hosts, messages, exposed) {}
+      gpus(hosts, messages, exposed) {}
 
 const JoinOptions& usual_options() {
   static const JoinOptions options = with_cuda();
@@ -66,13 +67,13 @@ Group& Group::operator=(Group&& other) noexcept {
 }
 Group::~Group() {
   if (!state_) return;
-  const std::shared_ptr<Session> session = state_->hosts->shared_session();  // goes when it is unlocked
+  const std::shared_ptr<Session> session = state_->core->shared_session();  // goes when it is unlocked
   const WhenFree lock(session->call_lock());
   state_.reset();
 }
 
-int Group::rank() const noexcept { return state_->hosts->rank(); }
-int Group::size() const noexcept { return state_->hosts->size(); }
+int Group::rank() const noexcept { return state_->core->rank(); }
+int Group::size() const noexcept { return state_->core->size(); }
 Seconds Group::timeout() const noexcept { return state_->session().timeout(); }
 void Group::set_timeout(Seconds timeout) { state_->session().set_timeout(timeout); }
 const std::shared_ptr<Platform>& Group::platform() const { return state_->session().gpus().shared_platform(); }
@@ -81,13 +82,13 @@ void Group::close() { state_->session().close(); }
 void Group::abort(const std::string& why) noexcept { state_->session().abort(why); }
 
 void Group::end() noexcept {
-  const std::shared_ptr<Session> session = state_->hosts->shared_session();
+  const std::shared_ptr<Session> session = state_->core->shared_session();
   end_with_process(session, std::move(state_));
 }
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {
   check_tag(tag, mode);
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   if (mode.begins()) return state_->messages.begin_send(data, to, tag);
   mode.stream() != nullptr ? state_->gpus.send(data, to, *mode.stream()) : state_->messages.send(data, to, tag);
   return {};
@@ -97,7 +98,7 @@ Future Group::recv(Elements data, int from, int tag, Mode mode, MessageStatus* s
   if (from == any_source || tag == any_tag || status != nullptr) [[unlikely]]
     return recv_any(data, {from, tag}, mode, status);
   check_tag(tag, mode);
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   if (mode.begins()) return state_->messages.begin_recv(data, from, tag);
   mode.stream() != nullptr ? state_->gpus.recv(data, from, *mode.stream()) : state_->messages.recv(data, from, tag);
   return {};
@@ -107,7 +108,7 @@ Future Group::recv_any(Elements data, Envelope wanted, Mode mode, MessageStatus*
   if (mode.stream() != nullptr)
     throw Error(ErrorKind::invalid_input, "recv on a stream: it names its source, and it has no tag and no status");
   if (wanted.tag != any_tag) check_tag(wanted.tag, mode);
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   Future future = state_->messages.begin_recv(data, wanted, status);
   if (!mode.begins()) future.wait();
   return future;
@@ -115,13 +116,13 @@ Future Group::recv_any(Elements data, Envelope wanted, Mode mode, MessageStatus*
 
 std::optional<MessageStatus> Group::probe(int from, int tag, std::optional<Seconds> patience) {
   if (tag != any_tag) check_tag(tag, Mode::wait);
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   return state_->messages.probe({from, tag}, patience);
 }
 
 Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag, Mode mode) {
   check_tag(tag, mode);
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   if (mode.begins()) return state_->messages.begin_sendrecv(data, to, into, from, tag);
   if (mode.stream() != nullptr)
     state_->gpus.sendrecv(data, to, into, from, *mode.stream());
@@ -131,74 +132,66 @@ Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int 
 }
 
 Future Group::neighbor_exchange(std::span<const Exchange> neighbors, Mode mode) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   if (mode.begins()) return state_->messages.begin_exchange(neighbors);
   mode.stream() != nullptr ? state_->gpus.exchange(neighbors, *mode.stream()) : state_->messages.exchange(neighbors);
   return {};
 }
 
 void Group::prepare(Place gpu, Bytes largest) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   state_->gpus.prepare(gpu, largest);
 }
 
 void Group::synchronize(Stream& stream) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   state_->gpus.synchronize(stream);
 }
 
 Window Group::expose(Region memory) {
-  const std::lock_guard lock(*state_->hosts);
-  return Window(memory.place.is_gpu() ? Window::State::of_gpu(state_->hosts, memory, state_->exposed)
-                                      : Window::State::of_host(state_->hosts, memory));
+  const std::lock_guard lock(*state_->core);
+  return Window(memory.place.is_gpu() ? Window::State::of_gpu(state_->core, memory, state_->exposed)
+                                      : Window::State::of_host(state_->core, memory));
 }
 
 void Group::flush() {
-  const std::lock_guard lock(*state_->hosts);
-  const Call call = state_->hosts->next_call(CallKind::put, {});
+  const std::lock_guard lock(*state_->core);
+  const Call call = state_->core->next_call(CallKind::put, {});
   const InCall in_call(state_->session(), call);
-  flush_puts(state_->session(), call, state_->hosts->members().peer(rank()));
+  flush_puts(state_->session(), call, state_->core->members().peer(rank()));
 }
 
-GroupHold::GroupHold(const Group& group) : hosts_(*hosts_of(group)) { hosts_.hold(); }
-GroupHold::~GroupHold() { hosts_.let_go(); }
-
 std::string Group::why_staged() const {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   return state_->gpus.why_staged();
 }
 
 std::string Group::why_staged(int rank) const {
-  state_->hosts->check_rank(rank, "why_staged of");
-  const std::lock_guard lock(*state_->hosts);
-  return state_->session().gpus().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
+  state_->core->check_rank(rank, "why_staged of");
+  const std::lock_guard lock(*state_->core);
+  return state_->session().gpus().why_staged(static_cast<int>(state_->core->members().peer(rank)));
 }
 
 std::string Group::encrypted_by(int rank) const {
-  state_->hosts->check_rank(rank, "encrypted_by of");
-  const std::lock_guard lock(*state_->hosts);
-  return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
+  state_->core->check_rank(rank, "encrypted_by of");
+  const std::lock_guard lock(*state_->core);
+  return state_->session().engine().encrypted_by(state_->core->members().peer(rank));
 }
 
 bool authenticated(const Group& group) {
-  const std::lock_guard lock(*group.state_->hosts);
+  const std::lock_guard lock(*group.state_->core);
   const auto& session = group.state_->session();
-  const auto& world = group.state_->hosts->members().world;
+  const auto& world = group.state_->core->members().world;
   return session.network().encrypted ||
          std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
 }
 
-const std::shared_ptr<HostCollectives>& hosts_of(const Group& group) { return group.state_->hosts; }
-
-bool same_machine(const Group& group, int rank) {
-  const HostCollectives& hosts = *hosts_of(group);
-  return hosts.session().same_machine(static_cast<int>(hosts.members().peer(rank)));
-}
+const std::shared_ptr<GroupCore>& core_of(const Group& group) { return group.state_->core; }
 
 void Group::set_algorithm(std::string_view name) {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   const std::optional<Way> way = name.empty() ? std::nullopt : std::optional(parse_way(name));
-  state_->hosts->set_algorithm(way);
+  state_->hosts.set_algorithm(way);
   state_->gpus.set_algorithm(way);
 }
 

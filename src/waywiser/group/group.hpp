@@ -13,7 +13,7 @@
 
 namespace waywiser {
 
-class HostCollectives;
+class GroupCore;
 class Platform;
 struct Envelope;
 struct JoinOptions;
@@ -135,7 +135,7 @@ class [[gnu::visibility("default")]] Group {
   explicit Group(std::shared_ptr<State> state);
   friend class Prepared;
   friend bool authenticated(const Group& group);
-  friend const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
+  friend const std::shared_ptr<GroupCore>& core_of(const Group& group);
 
   std::shared_ptr<State> state_;  // shared with prepared operations
 };

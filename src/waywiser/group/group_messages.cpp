@@ -2,11 +2,11 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/timeout.hpp"
-#include "waywiser/comm/peer_memory/host_staging.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
+#include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/comm/session/joint_activity.hpp"
-#include "waywiser/comm/session/transfer.hpp"
+#include "waywiser/comm/windows/host_staging.hpp"
 #include "waywiser/group/named_receive.hpp"
 
 namespace waywiser {
@@ -46,18 +46,18 @@ std::vector<std::byte> copy_if_same(ConstElements& data, Elements into) {
 
 void GroupMessages::send(const ConstElements& data, int to, int label) {
   if (is_staged(data)) return begin_send(data, to, label).wait();
-  hosts_.check_rank(to, "send to");
-  const Call call = hosts_.next_call(CallKind::send, data, to);
+  core_.check_rank(to, "send to");
+  const Call call = core_.next_call(CallKind::send, data, to);
   const InCall in_call(session_, call);
-  Transfer transfer(session_, call, hosts_.rank(), data.region.bytes);
+  Transfer transfer(session_, call, core_.rank(), data.region.bytes);
   transfer.send(members(), to, label, data.region.data, Awaited::by_sender);
   session_.wait(transfer);
 }
 
 void GroupMessages::recv(const Elements& data, int from, int label) {
   if (is_staged(data) || has_wildcards()) return begin_recv(data, from, label).wait();
-  hosts_.check_rank(from, "recv from");
-  const Call call = hosts_.next_call(CallKind::recv, data, from);
+  core_.check_rank(from, "recv from");
+  const Call call = core_.next_call(CallKind::recv, data, from);
   const InCall in_call(session_, call);
   Transfer transfer(session_, call, from, data.region.bytes);
   transfer.receive(members(), label, data.region.data, data);
@@ -65,7 +65,7 @@ void GroupMessages::recv(const Elements& data, int from, int label) {
 }
 
 void GroupMessages::check_sendrecv(ConstElements data, int to, Elements into, int from, bool copies) const {
-  hosts_.check_rank(to, "send to");
+  core_.check_rank(to, "send to");
   check_envelope({from, 0}, "recv from");
   check_apart(CallKind::sendrecv, {.read = data.region, .written = into.region, .copies = copies});
 }
@@ -87,7 +87,7 @@ void GroupMessages::sendrecv(ConstElements data, int to, Elements into, int from
 Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, int from, int label) {
   check_sendrecv(data, to, into, from, !is_staged(data));
   std::vector<std::byte> copy = copy_if_same(data, into);
-  auto parts = std::make_shared<JointActivity>(session_, hosts_.next_call(CallKind::sendrecv, data, to));
+  auto parts = std::make_shared<JointActivity>(session_, core_.next_call(CallKind::sendrecv, data, to));
   parts->keep(std::move(copy));
   parts->add(start_recv(into, from, label));
   parts->add(start_send(data, to, label));
@@ -96,7 +96,7 @@ Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, 
 
 // True: all is done. False: nothing has happened.
 bool GroupMessages::send_at_once(const Call& call, ConstElements data, int label) {
-  const ucp_tag_t tag = members().tag(hosts_.rank(), static_cast<unsigned>(label), call);
+  const Tag tag = members().tag(core_.rank(), static_cast<unsigned>(label), call);
   return session_.engine().send_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
 }
 
@@ -118,12 +118,12 @@ std::shared_ptr<Activity> GroupMessages::started(std::shared_ptr<Activity> opera
 
 Future GroupMessages::future_of(std::shared_ptr<Activity> operation) {
   if (!operation) return {};
-  return {hosts_.shared_from_this(), std::move(operation)};
+  return {core_.shared_from_this(), std::move(operation)};
 }
 
 std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, int label) {
-  hosts_.check_rank(to, "send to");
-  const Call call = hosts_.next_call(CallKind::send, data, to);
+  core_.check_rank(to, "send to");
+  const Call call = core_.next_call(CallKind::send, data, to);
   const InCall in_call(session_, call);
   if (is_announced(data, session_.same_machine(static_cast<int>(members().peer(to)))))
     if (const auto number = announcement_number_for(call, data))
@@ -131,7 +131,7 @@ std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, 
   if (!is_staged(data) && send_at_once(call, data, label)) return {};
   auto staging = is_staged(data) ? std::make_unique<Staging>(session_) : nullptr;
   const ConstElements here = staging ? staging->input(data) : data;
-  auto transfer = std::make_shared<Transfer>(session_, call, hosts_.rank(), here.region.bytes);
+  auto transfer = std::make_shared<Transfer>(session_, call, core_.rank(), here.region.bytes);
   transfer->send(members(), to, label, here.region.data);
   return started(staged(std::move(transfer), std::move(staging)));
 }
@@ -139,8 +139,8 @@ std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, 
 std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int label) {
   if (from == any_source || (has_wildcards() && label < exchange_labels)) [[unlikely]]
     return start_recv(data, {from, label}, nullptr);
-  hosts_.check_rank(from, "recv from");
-  const Call call = hosts_.next_call(CallKind::recv, data, from);
+  core_.check_rank(from, "recv from");
+  const Call call = core_.next_call(CallKind::recv, data, from);
   const InCall in_call(session_, call);
   auto operation = named_receive(session_, members(), call, data, label);
   return operation ? started(std::move(operation)) : nullptr;
@@ -149,7 +149,7 @@ std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int
 std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, Envelope wanted, MessageStatus* status) {
   check_envelope(wanted, "recv from");
   if (is_staged(data)) session_.gpus().shared_platform();  // throws before the call has begun
-  const Call call = hosts_.next_call(CallKind::recv, data, wanted.source == any_source ? -1 : wanted.source);
+  const Call call = core_.next_call(CallKind::recv, data, wanted.source == any_source ? -1 : wanted.source);
   const InCall in_call(session_, call);
   return started(wildcards().add(call, data, wanted, status));
 }
@@ -159,10 +159,10 @@ std::optional<MessageStatus> GroupMessages::probe(Envelope wanted, std::optional
   if (patience && !(*patience >= 0 && *patience <= longest_timeout))
     throw Error(ErrorKind::invalid_input, "probe: a patience of " + std::to_string(*patience) + " s is not in 0 to " +
                                               std::to_string(longest_timeout) + " s");
-  const Call call = hosts_.next_call(CallKind::probe, {}, wanted.source == any_source ? -1 : wanted.source);
+  const Call call = core_.next_call(CallKind::probe, {}, wanted.source == any_source ? -1 : wanted.source);
   const InCall in_call(session_, call);
   const Deadline end = Deadline::in(patience.value_or(0));
-  std::optional<ucp_tag_recv_info_t> found;
+  std::optional<Received> found;
   session_.progress();
   session_.wait(
       call, [&] { return (found = wildcards().find(wanted)).has_value() || (patience && end.passed()); },
@@ -172,16 +172,16 @@ std::optional<MessageStatus> GroupMessages::probe(Envelope wanted, std::optional
 }
 
 void GroupMessages::check_envelope(Envelope wanted, const char* what) const {
-  if (wanted.source != any_source) hosts_.check_rank(wanted.source, what);
+  if (wanted.source != any_source) core_.check_rank(wanted.source, what);
 }
 
 Wildcards& GroupMessages::wildcards() {
-  if (!wildcards_) wildcards_ = std::make_shared<Wildcards>(session_, hosts_.shared_members());
+  if (!wildcards_) wildcards_ = std::make_shared<Wildcards>(session_, core_.shared_members());
   return *wildcards_;
 }
 
 void GroupMessages::check_neighbor(int rank, int give_tag, int take_tag) const {
-  hosts_.check_rank(rank, "neighbor_exchange with");
+  core_.check_rank(rank, "neighbor_exchange with");
   for (const int tag : {give_tag, take_tag})
     if (tag < 0 || tag >= exchange_tags)
       throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "waywiser/collective/host_collectives.hpp"
+#include "waywiser/collective/group_core.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/group/future.hpp"
 #include "waywiser/group/prepared.hpp"
@@ -17,7 +17,7 @@ class JointActivity;
 // The messages of one group that are not on streams. A label is a user's tag, or a number that no user's tag has.
 class GroupMessages {
  public:
-  explicit GroupMessages(HostCollectives& hosts) : hosts_(hosts), session_(hosts.session()) {}
+  explicit GroupMessages(GroupCore& core) : core_(core), session_(core.session()) {}
 
   void send(const ConstElements& data, int to, int label);
   void recv(const Elements& data, int from, int label);
@@ -53,9 +53,9 @@ class GroupMessages {
   bool has_wildcards() const noexcept { return wildcards_ && !wildcards_->empty(); }
   Wildcards& wildcards();
   void check_envelope(Envelope wanted, const char* what) const;
-  const Members& members() const noexcept { return hosts_.members(); }
+  const Members& members() const noexcept { return core_.members(); }
 
-  HostCollectives& hosts_;
+  GroupCore& core_;
   Session& session_;
   std::shared_ptr<Wildcards> wildcards_;  // nullptr until the first is needed
 };

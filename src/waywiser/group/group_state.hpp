@@ -13,31 +13,17 @@ namespace waywiser {
 struct [[gnu::visibility("hidden")]] Group::State {
   State(std::shared_ptr<Session> session, Members members);
 
-  Session& session() const noexcept { return hosts->session(); }
+  Session& session() const noexcept { return core->session(); }
   // Runs a collective: on the GPUs if they can, else on the hosts.
   Future run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
-  const std::shared_ptr<HostCollectives> hosts;  // shared with windows
+  const std::shared_ptr<GroupCore> core;  // shared with windows
+  HostCollectives hosts;
   GroupMessages messages;
   const std::shared_ptr<ExposedMemory> exposed;
   GpuCalls gpus;
 };
 
-// For what is built on groups: messages of its own, between the ranks of a group of its own.
-const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
-
-// Keeps other threads out of the group between the calls of one. Throws invalid_input if one is in a call.
-class [[nodiscard]] GroupHold {
- public:
-  explicit GroupHold(const Group& group);
-  GroupHold(const GroupHold&) = delete;
-  GroupHold& operator=(const GroupHold&) = delete;
-  ~GroupHold();
-
- private:
-  HostCollectives& hosts_;
-};
-// Whether that rank of the group is on this rank's machine, as the job sees it.
-bool same_machine(const Group& group, int rank);
+const std::shared_ptr<GroupCore>& core_of(const Group& group);
 
 }  // namespace waywiser

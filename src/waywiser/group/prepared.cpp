@@ -25,12 +25,12 @@ Place gpu_of(std::span<const Elements> arrays) {
   return found == arrays.end() ? Place{} : found->region.place;
 }
 
-std::vector<ArrayPlaces> places_of_all(HostCollectives& hosts, std::span<const Elements> arrays) {
+std::vector<ArrayPlaces> places_of_all(GroupCore& core, std::span<const Elements> arrays) {
   ArrayPlaces mine;
   for (const Elements& each : arrays)
     if (each.region.bytes != 0) (each.region.place.is_gpu() ? mine.gpu : mine.host) = true;
-  std::vector<ArrayPlaces> all(static_cast<std::size_t>(hosts.size()));
-  hosts.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  std::vector<ArrayPlaces> all(static_cast<std::size_t>(core.size()));
+  core.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
 }
 
@@ -72,11 +72,11 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
                        std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange,
                        ReduceOp op)
     : group(std::move(of)), reduce_op(op) {
-  HostCollectives& hosts = *group->hosts;
-  const std::vector<ArrayPlaces> places = places_of_all(hosts, arrays);
+  GroupCore& core = *group->core;
+  const std::vector<ArrayPlaces> places = places_of_all(core, arrays);
   if (std::ranges::none_of(places, &ArrayPlaces::gpu)) {
     on_hosts = std::make_shared<Execution>(group->session());
-    on_hosts->bind(hosts.shared_members(), schedule, arrays);
+    on_hosts->bind(core.shared_members(), schedule, arrays);
     return;
   }
   why_staged = why_no_gpus(places);
@@ -95,7 +95,7 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
 void Prepared::State::prepare_on(StreamOperations& gpus, const std::shared_ptr<const Schedule>& schedule,
                                  std::span<const Elements> arrays) {
   try {
-    on_gpus = gpus.prepared().prepare(*group->hosts, schedule, arrays, reduce_op);
+    on_gpus = gpus.prepared().prepare(*group->core, schedule, arrays, reduce_op);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unavailable) throw;
     why_staged = error.what();
@@ -112,13 +112,13 @@ void Prepared::State::set_up_messages(std::span<const ArrayExchange> exchange, s
 
 // Waits for started kernels first.
 Prepared::State::~State() {
-  group->session().lock_when_free_of(group->hosts->members().key());
+  group->session().lock_when_free_of(group->core->members().key());
   const std::lock_guard lock(group->session(), std::adopt_lock);
   if (all_on_gpus && !group->session().is_forked()) group->gpus.end_prepared();
 }
 
 Call Prepared::State::next_call() const {
-  return group->hosts->next_call(CallKind::neighbor_exchange, {}, -1, reduce_op);
+  return group->core->next_call(CallKind::neighbor_exchange, {}, -1, reduce_op);
 }
 
 void Prepared::State::check_is_over() const {
@@ -127,7 +127,7 @@ void Prepared::State::check_is_over() const {
 }
 
 void Prepared::State::start(Stream& stream) {
-  const std::lock_guard lock(*group->hosts);
+  const std::lock_guard lock(*group->core);
   check_is_over();
   const Call call = next_call();
   if (on_gpus) {
@@ -148,7 +148,7 @@ void Prepared::State::start(Stream& stream) {
 }
 
 void Prepared::State::start() {
-  const std::lock_guard lock(*group->hosts);
+  const std::lock_guard lock(*group->core);
   check_is_over();
   const Call call = next_call();
   if (!on_gpus && !on_hosts) {
@@ -165,12 +165,12 @@ void Prepared::State::start() {
   }
   on_hosts->begin(call);
   group->session().start(on_hosts);
-  if (on_hosts->under_way) begun = Future(group->hosts, on_hosts);
+  if (on_hosts->under_way) begun = Future(group->core, on_hosts);
   begun.keep(owner);
 }
 
 void Prepared::State::wait() {
-  const std::lock_guard lock(*group->hosts);
+  const std::lock_guard lock(*group->core);
   if (!waits_for_stream) {
     begun.wait();
     if (std::exchange(unpacks, false)) packed->unpack();
@@ -189,7 +189,7 @@ void Prepared::start(Stream& stream) { state_->start(stream); }
 void Prepared::start() { state_->start(); }
 void Prepared::wait() { state_->wait(); }
 void Prepared::keep(std::shared_ptr<void> owner) {
-  const std::lock_guard lock(*state_->group->hosts);
+  const std::lock_guard lock(*state_->group->core);
   state_->owner = std::move(owner);
 }
 const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
@@ -220,7 +220,7 @@ Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
 
 Prepared Prepared::of_parts(Group& group, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays) {
   const std::shared_ptr<Group::State>& state = group.state_;
-  const std::lock_guard lock(*state->hosts);
+  const std::lock_guard lock(*state->core);
   if (arrays.size() != 2 * neighbors.size())
     throw Error(ErrorKind::invalid_input, std::to_string(arrays.size()) + " arrays for " +
                                               std::to_string(neighbors.size()) + " neighbours, which have two each");
@@ -238,7 +238,7 @@ Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const 
   if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "a schedule: avg is for collectives");
   check_reductions(schedule, op);
   check_apart(schedule, arrays);
-  const std::lock_guard lock(*group.state_->hosts);
+  const std::lock_guard lock(*group.state_->core);
   auto kept = std::make_shared<const Schedule>(std::move(schedule));
   return Prepared(std::make_unique<State>(group.state_, kept, arrays, std::nullopt, op));
 }

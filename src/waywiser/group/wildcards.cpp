@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/message/rendezvous_tag.hpp"
 #include "waywiser/group/named_receive.hpp"
 
 namespace waywiser {
@@ -13,18 +13,18 @@ namespace {
 constexpr int first_label_of_no_tag = 0x8000;
 
 struct Pattern {
-  ucp_tag_t tag, mask;
+  Tag tag, mask;
 };
 
 Pattern pattern_of(const Members& members, Envelope wanted) {
   const bool any_rank = wanted.source == any_source, any_label = wanted.tag == any_tag;
-  const ucp_tag_t sources = make_tag(0, false, 0x7fff, 0, {}) ^ make_tag(0, false, 0, 0, {});
-  const ucp_tag_t tags = make_tag(0, false, 0, first_label_of_no_tag - 1, {}) ^ make_tag(0, false, 0, 0, {});
+  const Tag sources = make_tag(0, false, 0x7fff, 0, {}) ^ make_tag(0, false, 0, 0, {});
+  const Tag tags = make_tag(0, false, 0, first_label_of_no_tag - 1, {}) ^ make_tag(0, false, 0, 0, {});
   return {members.tag(any_rank ? 0 : wanted.source, any_label ? 0 : static_cast<unsigned>(wanted.tag), {}),
           matched_bits & ~(any_rank ? sources : 0) & ~(any_label ? tags : 0)};
 }
 
-Envelope envelope_of(ucp_tag_t tag) { return {source_of(tag), label_of(tag)}; }
+Envelope envelope_of(Tag tag) { return {source_of(tag), label_of(tag)}; }
 
 bool fits(Envelope wanted, Envelope message) {
   return (wanted.source == any_source || wanted.source == message.source) &&
@@ -40,7 +40,7 @@ std::shared_ptr<WildcardReceive> Wildcards::add(const Call& call, Elements into,
   return receive;
 }
 
-std::optional<ucp_tag_recv_info_t> Wildcards::probe(Envelope wanted) {
+std::optional<Received> Wildcards::probe(Envelope wanted) {
   const auto [tag, mask] = pattern_of(*members_, wanted);
   if (wanted.source == any_source) return session_.engine().probe(members_->world, tag, mask);
   const int peer = static_cast<int>(members_->peer(wanted.source));
@@ -48,8 +48,8 @@ std::optional<ucp_tag_recv_info_t> Wildcards::probe(Envelope wanted) {
 }
 
 // A message may have come after an earlier receive was looked at. `last`: where the search ends; nullptr: nowhere.
-bool Wildcards::give_to_first(const ucp_tag_recv_info_t& found, const WildcardReceive* last) {
-  const Envelope message = envelope_of(found.sender_tag);
+bool Wildcards::give_to_first(const Received& found, const WildcardReceive* last) {
+  const Envelope message = envelope_of(found.tag);
   const auto taker = std::ranges::find_if(
       unmatched_, [&](const WildcardReceive* one) { return one == last || fits(one->wanted(), message); });
   if (taker == unmatched_.end()) return false;
@@ -74,7 +74,7 @@ void Wildcards::match() {
   }
 }
 
-std::optional<ucp_tag_recv_info_t> Wildcards::find(Envelope wanted) {
+std::optional<Received> Wildcards::find(Envelope wanted) {
   match();
   for (;;) {
     const auto found = probe(wanted);
@@ -82,19 +82,19 @@ std::optional<ucp_tag_recv_info_t> Wildcards::find(Envelope wanted) {
   }
 }
 
-MessageStatus Wildcards::status_of(const ucp_tag_recv_info_t& found, const Call& call) const {
-  const auto [source, tag] = envelope_of(found.sender_tag);
+MessageStatus Wildcards::status_of(const Received& found, const Call& call) const {
+  const auto [source, tag] = envelope_of(found.tag);
   const std::string who = text(call) + ": rank " + std::to_string(source);
-  if (is_rts(found.sender_tag) || is_head(found.sender_tag))
+  if (is_rts(found.tag) || is_head(found.tag))
     throw Error(ErrorKind::unavailable,
-                who + (is_rts(found.sender_tag) ? " sends an array of a GPU" : " sends by several network cards") +
+                who + (is_rts(found.tag) ? " sends an array of a GPU" : " sends by several network cards") +
                     ", whose length is known only to a receive; receive it with a status");
-  const auto type = static_cast<DataType>(found.sender_tag >> 11 & 0xf);
+  const auto type = static_cast<DataType>(found.tag >> 11 & 0xf);
   Call sent{CallKind::send, static_cast<int>(type) < data_types ? type : DataType::uint8};
-  const ucp_tag_t expected = members_->tag(source, static_cast<unsigned>(tag), sent);
-  if (const auto why = unlike(found, expected, found.length, source))
+  const Tag expected = members_->tag(source, static_cast<unsigned>(tag), sent);
+  if (const auto why = unlike(found, expected, found.bytes, source))
     session_.fail(ErrorKind::invalid_input, text(call) + ": " + *why);
-  return {source, tag, sent.type, found.length / bytes_of(sent.type)};
+  return {source, tag, sent.type, found.bytes / bytes_of(sent.type)};
 }
 
 WildcardReceive::WildcardReceive(std::shared_ptr<Wildcards> all, const Call& call, Elements into, Envelope wanted,
@@ -112,16 +112,16 @@ bool WildcardReceive::is_named() const noexcept {
 
 void WildcardReceive::begin_named() { begin(into_.region.bytes); }
 
-void WildcardReceive::take(const ucp_tag_recv_info_t& found) {
-  wanted_ = envelope_of(found.sender_tag);
+void WildcardReceive::take(const Received& found) {
+  wanted_ = envelope_of(found.tag);
   call_.peer = wanted_.source;
   call_.peer_in_job = static_cast<int>(all_->members().peer(wanted_.source));
-  const bool says_length = !is_rts(found.sender_tag) && !is_head(found.sender_tag);
-  if (status_ == nullptr || is_rts(found.sender_tag)) return begin(into_.region.bytes);
-  if (says_length) return begin(found.length);
+  const bool says_length = !is_rts(found.tag) && !is_head(found.tag);
+  if (status_ == nullptr || is_rts(found.tag)) return begin(into_.region.bytes);
+  if (says_length) return begin(found.bytes);
   stage_ = Stage::head;
-  all_->session().engine().receive(all_->members().peer(wanted_.source), found.sender_tag, matched_bits, head_.data(),
-                                   sizeof head_, header_);
+  all_->session().engine().receive(all_->members().peer(wanted_.source), found.tag, head_.data(), sizeof head_,
+                                   header_);
 }
 
 // A message that is too long, or is no whole number of elements, meets the whole array: then the receive says so.

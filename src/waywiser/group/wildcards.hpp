@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "waywiser/comm/session/members.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/session/session.hpp"
-#include "waywiser/comm/session/transfer.hpp"
 #include "waywiser/group/future.hpp"
 
 namespace waywiser {
@@ -34,16 +34,16 @@ class Wildcards : public std::enable_shared_from_this<Wildcards> {
   // Gives the messages that have come to the receives.
   void match();
   // The first message that has come and that no receive takes.
-  std::optional<ucp_tag_recv_info_t> find(Envelope wanted);
+  std::optional<Received> find(Envelope wanted);
   // Throws unavailable for a message whose length its sender has not said yet, and what Session::fail throws.
-  MessageStatus status_of(const ucp_tag_recv_info_t& found, const Call& call) const;
+  MessageStatus status_of(const Received& found, const Call& call) const;
 
   Session& session() const noexcept { return session_; }
   const Members& members() const noexcept { return *members_; }
 
  private:
-  std::optional<ucp_tag_recv_info_t> probe(Envelope wanted);
-  bool give_to_first(const ucp_tag_recv_info_t& found, const WildcardReceive* last);
+  std::optional<Received> probe(Envelope wanted);
+  bool give_to_first(const Received& found, const WildcardReceive* last);
 
   Session& session_;
   const std::shared_ptr<const Members> members_;
@@ -62,7 +62,7 @@ class WildcardReceive final : public Activity {
   // Whether it is an ordinary receive, which only had to wait for its turn.
   bool is_named() const noexcept;
   void begin_named();
-  void take(const ucp_tag_recv_info_t& found);
+  void take(const Received& found);
 
   bool advance() override;
   const Call& call() const override { return call_; }

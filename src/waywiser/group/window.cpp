@@ -27,8 +27,8 @@ Window& Window::operator=(Window&& other) noexcept {
 }
 Window::~Window() {
   if (!state_) return;
-  const std::shared_ptr<Session> session = state_->hosts->shared_session();  // goes when it is unlocked
-  session->lock_when_free_of(state_->hosts->members().key());
+  const std::shared_ptr<Session> session = state_->core->shared_session();  // goes when it is unlocked
+  session->lock_when_free_of(state_->core->members().key());
   const std::lock_guard lock(*session, std::adopt_lock);
   state_.reset();
 }
@@ -41,10 +41,10 @@ Bytes Window::bytes_of(int rank) const {
 }
 
 void Window::put(ConstRegion data, int to, Bytes offset) const {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   state_->check_access(to, offset, data.bytes);
-  if (to == state_->hosts->rank()) check_apart(CallKind::put, {data, local().slice(offset, data.bytes)});
-  const Call call = state_->hosts->next_call(CallKind::put, {data, DataType::uint8}, to);
+  if (to == state_->core->rank()) check_apart(CallKind::put, {data, local().slice(offset, data.bytes)});
+  const Call call = state_->core->next_call(CallKind::put, {data, DataType::uint8}, to);
   const InCall in_call(state_->session(), call);
   if (state_->on_gpus) return state_->on_gpus->put(to, offset, data);
   check_host(data.place);
@@ -52,10 +52,10 @@ void Window::put(ConstRegion data, int to, Bytes offset) const {
 }
 
 void Window::get(Region data, int from, Bytes offset) const {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   state_->check_access(from, offset, data.bytes);
-  if (from == state_->hosts->rank()) check_apart(CallKind::get, {local().slice(offset, data.bytes), data});
-  const Call call = state_->hosts->next_call(CallKind::get, {data, DataType::uint8}, from);
+  if (from == state_->core->rank()) check_apart(CallKind::get, {local().slice(offset, data.bytes), data});
+  const Call call = state_->core->next_call(CallKind::get, {data, DataType::uint8}, from);
   const InCall in_call(state_->session(), call);
   if (state_->on_gpus) return state_->on_gpus->get(from, offset, data);
   check_host(data.place);
@@ -63,17 +63,17 @@ void Window::get(Region data, int from, Bytes offset) const {
 }
 
 void Window::signal(int to, Bytes offset, std::uint64_t value) const {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   if (offset % sizeof value != 0) throw Error(ErrorKind::invalid_input, "a signal needs an aligned offset");
   state_->check_access(to, offset, sizeof value);
-  const Call call = state_->hosts->next_call(CallKind::signal, {}, to);
+  const Call call = state_->core->next_call(CallKind::signal, {}, to);
   const InCall in_call(state_->session(), call);
   if (state_->on_gpus) return state_->on_gpus->signal(to, offset, value);
   state_->on_hosts->signal(call, offset, value);
 }
 
 void Window::wait(Bytes offset, std::uint64_t at_least) const {
-  const std::lock_guard lock(*state_->hosts);
+  const std::lock_guard lock(*state_->core);
   const Region flag = local().slice(offset, sizeof at_least);
   if (reinterpret_cast<std::uintptr_t>(flag.data) % sizeof at_least != 0)
     throw Error(ErrorKind::invalid_input, "a signal needs an aligned address");
@@ -82,7 +82,7 @@ void Window::wait(Bytes offset, std::uint64_t at_least) const {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(flag.data)).load(std::memory_order_acquire);
   };
   Session& session = state_->session();
-  const Call call = state_->hosts->next_call(CallKind::wait, {});
+  const Call call = state_->core->next_call(CallKind::wait, {});
   const InCall in_call(session, call);
   session.wait(
       call, [&] { return look() >= at_least; },

@@ -30,9 +30,9 @@ struct WindowOffer {
 };
 
 // Throws at all ranks if one of them has a reason.
-std::vector<WindowOffer> offers_of_all(HostCollectives& hosts, const WindowOffer& mine) {
-  std::vector<WindowOffer> all(static_cast<std::size_t>(hosts.size()));
-  hosts.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+std::vector<WindowOffer> offers_of_all(GroupCore& core, const WindowOffer& mine) {
+  std::vector<WindowOffer> all(static_cast<std::size_t>(core.size()));
+  core.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     all[rank].why_not.back() = all[rank].memory.gpu.back() = '\0';
     if (all[rank].why_not[0] != '\0')
@@ -65,19 +65,19 @@ Window::State::~State() {
   if (slot_ != 0 && !session().is_forked()) shown_in_->remove(slot_);
 }
 
-std::unique_ptr<Window::State> Window::State::of_host(std::shared_ptr<HostCollectives> hosts, Region memory) {
-  auto state = std::make_unique<State>(std::move(hosts), memory);
-  HostCollectives& group = *state->hosts;
+std::unique_ptr<Window::State> Window::State::of_host(std::shared_ptr<GroupCore> core, Region memory) {
+  auto state = std::make_unique<State>(std::move(core), memory);
+  GroupCore& group = *state->core;
   state->on_hosts = std::make_unique<HostWindow>(group.session(), group.members(), memory, group);
   for (int rank = 0; rank < group.size(); ++rank) state->bytes.push_back(state->on_hosts->bytes_of(rank));
   return state;
 }
 
-std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<HostCollectives> hosts, Region local,
+std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<GroupCore> core, Region local,
                                                      const std::shared_ptr<ExposedMemory>& shown_in) {
-  Session& session = hosts->session();
-  check_one_machine(session, hosts->members());
-  const Call call = hosts->next_call(CallKind::expose, {local, DataType::uint8});
+  Session& session = core->session();
+  check_one_machine(session, core->members());
+  const Call call = core->next_call(CallKind::expose, {local, DataType::uint8});
   const InCall in_call(session, call);
   WindowOffer mine;
   mine.slots_in_use = shown_in->in_use();
@@ -85,29 +85,29 @@ std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<HostCollect
   mine.attempt([&] {
     if (local.bytes != 0) mine.memory = session.gpus().peer_memory().share(local);
   });
-  const std::vector<WindowOffer> offers = offers_of_all(*hosts, mine);
-  auto state = std::make_unique<State>(std::move(hosts), local);
+  const std::vector<WindowOffer> offers = offers_of_all(*core, mine);
+  auto state = std::make_unique<State>(std::move(core), local);
   std::vector<SharedRegion> memories;
   for (const WindowOffer& each : offers) {
     memories.push_back(each.memory);
     state->bytes.push_back(each.memory.bytes);
   }
-  mine.attempt([&] { state->on_gpus = std::make_shared<GpuWindow>(session, local, state->hosts->rank(), memories); });
-  const unsigned slot = free_slot(offers_of_all(*state->hosts, mine));
+  mine.attempt([&] { state->on_gpus = std::make_shared<GpuWindow>(session, local, state->core->rank(), memories); });
+  const unsigned slot = free_slot(offers_of_all(*state->core, mine));
   if (slot != 0) state->show_in(shown_in, slot);
   return state;
 }
 
 void Window::State::show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot) {
   ExposedMemory::Window window{{}, on_gpus};
-  for (int rank = 0; rank < hosts->size(); ++rank) window.ranks.push_back(on_gpus->at(rank));
+  for (int rank = 0; rank < core->size(); ++rank) window.ranks.push_back(on_gpus->at(rank));
   shown_in_ = all;
   shown_in_->add(in_slot, std::move(window));
   slot_ = in_slot;
 }
 
 void Window::State::check(int rank, Bytes offset, Bytes length) const {
-  if (rank < 0 || rank >= hosts->size())
+  if (rank < 0 || rank >= core->size())
     throw Error(ErrorKind::invalid_input, "the window has no rank " + std::to_string(rank));
   const Bytes all = bytes[static_cast<std::size_t>(rank)];
   if (offset > all || length > all - offset)
@@ -118,7 +118,7 @@ void Window::State::check(int rank, Bytes offset, Bytes length) const {
 
 void Window::State::check_access(int rank, Bytes offset, Bytes length) const {
   check(rank, offset, length);
-  if (session().engine().is_encrypted(hosts->members().peer(rank)))
+  if (session().engine().is_encrypted(core->members().peer(rank)))
     throw Error(ErrorKind::unavailable, "put, get and signal are not encrypted, and rank " + std::to_string(rank) +
                                             " is on another machine: use messages, or do without WAYWISER_ENCRYPT=1");
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "waywiser/group/group.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 #include "waywiser/halo/halo_run.hpp"
 #include "waywiser/halo/tuning.hpp"
@@ -28,7 +28,7 @@ struct [[gnu::visibility("hidden")]] HaloExchange::State {
   State(Group& of, HaloPartition made) : group(of), partition(std::move(made)) {}
 
   // Around each call: keeps other threads out of it.
-  Hold<HostCollectives> alone() const { return Hold(*hosts_of(group)); }
+  GroupHold alone() const { return GroupHold(group); }
   // Collective.
   void set_fields(std::span<const HaloArray> wanted);
   HaloChoice all_by(HaloVariant variant) const;

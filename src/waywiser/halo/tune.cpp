@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/fingerprint_hash.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/contest.hpp"
 #include "waywiser/halo/halo_state.hpp"

@@ -93,7 +93,7 @@ void Heap::State::choose_protocols(const std::vector<HeapReach>& all) {
       why_no_lines = "stores do not reach all ranks";
     else if (each.has_lines == 0 && why_no_lines.empty())
       why_no_lines = "not all GPUs are joined by NVLink";
-  protocols = message_protocols(hosts_of(group)->session().options().chooser.get(), why_no_lines.empty());
+  protocols = message_protocols(plan_of(group), why_no_lines.empty());
 }
 
 // All ranks make one if any needs it: fences and teams are the same everywhere.
@@ -158,10 +158,7 @@ HeapOffer Heap::State::make_part() {
 }
 
 std::string Heap::State::why_not_reached(int rank, const HeapOffer& theirs) const {
-  const HostCollectives& hosts = *hosts_of(group);
-  const auto in_job = static_cast<int>(hosts.members().peer(rank));
-  if (!hosts.session().same_machine(in_job))
-    return why_apart(hosts.session(), in_job) + ": stores of kernels do not reach that";
+  if (!same_machine(group, rank)) return why_apart(group, rank) + ": stores of kernels do not reach that";
   if (!place.is_gpu()) return {};
   const auto gpu = platform->find_gpu(theirs.memory.identity());
   if (!gpu || *gpu == place) return {};

@@ -9,7 +9,7 @@
 #include "waywiser/comm/session/watchdog.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/heap/heap.hpp"
 #include "waywiser/heap/proxy/heap_proxy.hpp"
 
@@ -69,7 +69,7 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   std::optional<Error> fault() const;
   // Why the group has failed.
   std::string why_failed() const;
-  Session& session() const { return hosts_of(group)->session(); }
+  Session& session() const { return session_of(group); }
   // A wait of this rank.
   Call wait_call() const;
   // For a wait of this thread that runs elsewhere: throws as every call of the group does if that has failed, or if

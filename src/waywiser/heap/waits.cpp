@@ -1,7 +1,6 @@
 // What ends the waits of a heap: the group has failed, or this rank is interrupted.
 #include <atomic>
 
-#include "waywiser/group/group_state.hpp"
 #include "waywiser/heap/heap_state.hpp"
 
 namespace waywiser {
@@ -29,7 +28,7 @@ std::string Heap::State::why_failed() const {
 Call Heap::State::wait_call() const {
   Call call;
   call.kind = CallKind::wait;
-  call.group = hosts_of(group)->members().key();
+  call.group = members_of(group)->key();
   return call;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 
 namespace waywiser {
 namespace {

@@ -52,13 +52,13 @@ std::string RemoteDriver::ask(std::string_view question, std::uint64_t number,
 
 void RemoteDriver::hold() {
   try {
-    hosts_of(gpu_.state_->group)->hold();
+    waywiser::hold(gpu_.state_->group);
   } catch (const Error&) {
     gpu_.state_->refuse_thread("a call");
   }
 }
 
-void RemoteDriver::let_go() noexcept { hosts_of(gpu_.state_->group)->let_go(); }
+void RemoteDriver::let_go() noexcept { waywiser::let_go(gpu_.state_->group); }
 
 void RemoteDriver::set_timeout(Seconds timeout) { gpu_.state_->group.set_timeout(timeout); }
 

@@ -7,7 +7,6 @@
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/base/timeout.hpp"
-#include "waywiser/group/group_state.hpp"
 #include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {
@@ -232,7 +231,7 @@ void RemoteGpu::close() noexcept { state_->close(); }
 
 // Another thread's call ends first.
 void RemoteGpu::State::close() noexcept {
-  Session& session = hosts_of(group)->session();
+  Session& session = session_of(group);
   while (!session.call_lock().hold()) ::usleep(100);
   close_held();
   session.let_go();
@@ -252,7 +251,7 @@ void RemoteGpu::State::close_held() noexcept {
 
 // Another thread may be in a call, and stays there: the server hears that the connection ends.
 void RemoteGpu::State::end_with_process() noexcept {
-  Session& session = hosts_of(group)->session();
+  Session& session = session_of(group);
   if (session.current().kind != CallKind::none || !session.call_lock().hold()) return connection.reset();
   close_held();
 }

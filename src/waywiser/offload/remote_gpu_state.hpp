@@ -11,7 +11,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/process_end.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
 #include "waywiser/offload/request_stream.hpp"
 #include "waywiser/offload/serve_client.hpp"
@@ -42,9 +42,9 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   const BeforeProcessEnd before_process_end{[this] { end_with_process(); }};
 
   // Around each call: keeps other threads out of it.
-  Hold<HostCollectives> alone(std::string_view call) {
+  GroupHold alone(std::string_view call) {
     try {
-      return Hold(*hosts_of(group));
+      return GroupHold(group);
     } catch (const Error&) {
       refuse_thread(call);
     }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 #include "waywiser/offload/array_road.hpp"
 
 namespace waywiser {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 #include "waywiser/offload/array_head.hpp"
 #include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/data_road.hpp"

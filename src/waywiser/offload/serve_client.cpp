@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/offload/secret_pair.hpp"
 
 namespace waywiser {
@@ -39,10 +39,9 @@ class GroupChannel final : public WorkerChannel {
     plain_->set_timeout(group_.timeout());
   }
   Descriptor open_file_of_client(std::uint64_t number) override {
-    const Session& session = hosts_of(group_)->session();
-    if (!session.same_machine(client_rank)) throw Error(ErrorKind::unavailable, "the client is on another machine");
+    if (!same_machine(group_, client_rank)) throw Error(ErrorKind::unavailable, "the client is on another machine");
     const std::string path =
-        "/proc/" + std::to_string(session.introduction(client_rank).process) + "/fd/" + std::to_string(number);
+        "/proc/" + std::to_string(process_of(group_, client_rank)) + "/fd/" + std::to_string(number);
     Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file.open()) throw Error(ErrorKind::device, path + ": " + last_system_error());
     return file;

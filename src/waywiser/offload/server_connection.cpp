@@ -13,7 +13,7 @@
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 
 namespace waywiser {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "waywiser/collective/device_schedule/device_execution.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
 
 namespace waywiser {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "waywiser/collective/device_schedule/direct_agreement.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 
 namespace waywiser {
 

@@ -4,7 +4,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/stream_operations.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "waywiser/collective/gpu/call_comparison.hpp"
-#include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/message/activity.hpp"
 #include "waywiser/device/stream.hpp"
 
 namespace waywiser {

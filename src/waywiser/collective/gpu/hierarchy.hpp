@@ -5,7 +5,7 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/proxy/proxied_collective.hpp"
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 

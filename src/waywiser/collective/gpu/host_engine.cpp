@@ -20,15 +20,15 @@ Region writable(const ConstRegion& region) { return {const_cast<std::byte*>(regi
 void HostEngine::enqueue(const GpuAlgorithm&, const CollectiveCall& call, ConstRegion input, Region output,
                          Stream& stream) {
   const bool same = input.data == output.data && input.bytes == output.bytes;
-  const bool broadcasts = call.operation == Collective::broadcast, root = hosts_.rank() == call.root;
+  const bool broadcasts = call.operation == Collective::broadcast, root = hosts_.core().rank() == call.root;
   run(call.as, hosts_.schedule_for(call),
       {{writable(input)}, {output}, same, !broadcasts || root, !broadcasts || !root}, stream);
 }
 
 void HostEngine::run(const Call& call, std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays, Stream& stream) {
   ProxyOperation::Parts parts;
-  parts.push_back(std::make_unique<ProxiedCollective>(session_, hosts_.shared_members(), call, std::move(schedule),
-                                                      std::move(arrays)));
+  parts.push_back(std::make_unique<ProxiedCollective>(session_, hosts_.core().shared_members(), call,
+                                                      std::move(schedule), std::move(arrays)));
   run(call, domain_.why_not_whole(), std::move(parts), stream);
 }
 
@@ -67,7 +67,7 @@ void HostEngine::run(const Call& call, const std::string& why, ProxyOperation::P
 void HostEngine::set_up_gate() {
   if (gate_) return;
   std::shared_ptr<StreamGate> gate;
-  const Members& members = hosts_.members();
+  const Members& members = hosts_.core().members();
   {
     const Session::ThreadRuns thread_runs(session_);
     gate = std::make_shared<StreamGate>(order_.platform(), order_.gpu(), static_cast<int>(members.peer(members.rank)));

@@ -21,7 +21,7 @@ namespace waywiser {
 class HostEngine final : public StreamEngine {
  public:
   HostEngine(HostCollectives& hosts, const KernelDomain& domain, StreamOrder& order)
-      : hosts_(hosts), session_(hosts.session()), domain_(domain), order_(order) {}
+      : hosts_(hosts), session_(hosts.core().session()), domain_(domain), order_(order) {}
 
   std::string why_not(const GpuAlgorithm&, const CollectiveCall&) const override { return {}; }
   GpuAlgorithm default_way(const CollectiveCall&) const override { return {}; }

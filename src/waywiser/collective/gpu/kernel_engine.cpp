@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "waywiser/collective/fused/works.hpp"
-#include "waywiser/comm/session/members.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

@@ -7,7 +7,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/rank_offer.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/kernels/launch_trap.hpp"
 

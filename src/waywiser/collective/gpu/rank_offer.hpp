@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/members.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/device/shared_region.hpp"
 
 namespace waywiser {

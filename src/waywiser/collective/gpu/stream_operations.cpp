@@ -17,11 +17,11 @@ constexpr Seconds last_patience = 5;
 }  // namespace
 
 StreamOperations::StreamOperations(HostCollectives& hosts, Place gpu, std::shared_ptr<ExposedMemory> exposed)
-    : session_(hosts.session()),
-      members_(hosts.shared_members()),
+    : session_(hosts.core().session()),
+      members_(hosts.core().shared_members()),
       order_(session_.gpus().platform(), gpu),
-      kernels_(hosts, session_, *members_, order_),
-      nccl_(hosts, session_, members_, kernels_, order_),
+      kernels_(hosts.core(), session_, *members_, order_),
+      nccl_(hosts.core(), session_, members_, kernels_, order_),
       by_hosts_(hosts, kernels_.domain(), order_),
       hierarchy_(session_, kernels_, by_hosts_, order_),
       engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_},

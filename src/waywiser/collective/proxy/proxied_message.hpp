@@ -6,8 +6,8 @@
 #include "waywiser/collective/proxy/proxy_part.hpp"
 #include "waywiser/collective/proxy/stream_staging.hpp"
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/session/members.hpp"
-#include "waywiser/comm/session/transfer.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/shared_memory/lane.hpp"
 
 namespace waywiser {

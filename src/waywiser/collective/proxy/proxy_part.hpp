@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/message/activity.hpp"
 
 namespace waywiser {
 

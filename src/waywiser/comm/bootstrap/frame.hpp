@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "waywiser/base/seal.hpp"
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 
 namespace waywiser {
 

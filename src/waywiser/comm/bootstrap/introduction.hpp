@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 
 namespace waywiser {
 

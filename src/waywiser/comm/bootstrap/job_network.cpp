@@ -5,8 +5,8 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/network_choice.hpp"
 #include "waywiser/comm/bootstrap/root_network.hpp"
-#include "waywiser/comm/network/network_choice.hpp"
 
 namespace waywiser {
 namespace {

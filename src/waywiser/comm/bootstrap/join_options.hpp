@@ -6,7 +6,7 @@
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/comm/bootstrap/launch.hpp"
-#include "waywiser/comm/session/on_failure.hpp"
+#include "waywiser/comm/message/on_failure.hpp"
 
 namespace waywiser {
 

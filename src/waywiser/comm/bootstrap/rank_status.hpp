@@ -4,7 +4,7 @@
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 

@@ -15,7 +15,7 @@ constexpr Seconds patience_with_peer = 10, between_tries = 0.05;
 
 }  // namespace
 
-EncryptedMessages::EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, const Options& options)
+EncryptedMessages::EncryptedMessages(const std::string& host, const TlsKey& key, Tag mask, const Options& options)
     : context_(key, options.by_kernel),
       listener_(listen_on({host, 0})),
       host_(host),
@@ -33,16 +33,19 @@ void EncryptedMessages::introduce(const std::vector<Introduction>& ranks, std::u
     if (other.machine_id != ranks[me].machine_id) peers_[other.rank].endpoint = parse_endpoint(other.encrypted);
 }
 
-void EncryptedMessages::send(Message& message) {
+void EncryptedMessages::send(Message& message, Awaited) {
   Peer& peer = peers_[message.peer];
-  message.receiving = false;
-  message.waiting = true;
-  message.number = static_cast<std::uint32_t>(next_number_);
+  begin(message);
   const std::uint64_t number = next_number_++;
   const bool at_once = message.bytes <= longest_unasked;
   const Header header{at_once ? Kind::data : Kind::rts, me_, message.tag, message.bytes, number};
   if (!at_once) peer.rts_sent[number] = &message;
   post(message.peer, header, at_once ? &message : nullptr);
+}
+
+void EncryptedMessages::begin(Message& message) noexcept {
+  message.carrier = this;
+  message.state = Message::State::waits;
 }
 
 void EncryptedMessages::post(std::uint32_t rank, const Header& header, Message* message) {
@@ -113,11 +116,11 @@ bool EncryptedMessages::write_first(Peer& peer) {
   std::span<const std::byte> body;
   if (first.message != nullptr) body = {first.message->from, first.message->bytes};
   if (!peer.writer.write(*peer.line, std::as_bytes(std::span(&first.header, 1)), body)) return false;
-  if (first.message != nullptr) first.message->waiting = false;
+  if (first.message != nullptr) first.message->state = Message::State::complete;
   return true;
 }
 
-Message* EncryptedMessages::take_posted(Peer& peer, ucp_tag_t tag) {
+Message* EncryptedMessages::take_posted(Peer& peer, Tag tag) {
   const auto found =
       std::ranges::find_if(peer.receives, [&](const Message* message) { return match(message->tag, tag); });
   if (found == peer.receives.end()) return nullptr;
@@ -128,8 +131,7 @@ Message* EncryptedMessages::take_posted(Peer& peer, ucp_tag_t tag) {
 
 void EncryptedMessages::receive(Message& message) {
   Peer& peer = peers_[message.peer];
-  message.receiving = true;
-  message.waiting = true;
+  begin(message);
   const auto early = std::ranges::find_if(
       peer.early, [&](const Early& one) { return one.wanted_by == nullptr && match(one.header.tag, message.tag); });
   if (early == peer.early.end())
@@ -138,10 +140,10 @@ void EncryptedMessages::receive(Message& message) {
     take_early(peer, early, message);
 }
 
-std::optional<ucp_tag_recv_info_t> EncryptedMessages::probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask) const {
+std::optional<Received> EncryptedMessages::probe(std::uint32_t peer, Tag tag, Tag mask) {
   for (const Early& one : peers_[peer].early)
     if (one.wanted_by == nullptr && ((one.header.tag ^ tag) & mask) == 0)
-      return ucp_tag_recv_info_t{one.header.tag, one.header.bytes};
+      return Received{one.header.tag, one.header.bytes};
   return {};
 }
 
@@ -161,7 +163,7 @@ void EncryptedMessages::take_early(Peer& peer, std::list<Early>::iterator early,
 void EncryptedMessages::take(Message& message, const Header& rts) {
   message.info = {rts.tag, rts.bytes};
   if (rts.bytes != message.bytes) {
-    message.waiting = false;
+    message.state = Message::State::complete;
     return;
   }
   peers_[message.peer].expected[rts.number] = &message;
@@ -170,12 +172,12 @@ void EncryptedMessages::take(Message& message, const Header& rts) {
 
 void EncryptedMessages::complete(Message& message, const Header& header) noexcept {
   message.info = {header.tag, header.bytes};
-  message.waiting = false;
+  message.state = Message::State::complete;
 }
 
 // A partly sent message cannot be withdrawn: the connection ends, so that the peer cannot take the part for the whole.
 void EncryptedMessages::cancel(Message& message) noexcept {
-  if (!std::exchange(message.waiting, false)) return;
+  if (std::exchange(message.state, Message::State::complete) == Message::State::complete) return;
   Peer& peer = peers_[message.peer];
   const auto is_it = [&](const Message* one) { return one == &message; };
   std::erase_if(peer.receives, is_it);
@@ -209,7 +211,12 @@ void EncryptedMessages::break_off(std::uint32_t rank, const std::string& why, bo
   came_wrong_ = came_wrong;
 }
 
-void EncryptedMessages::close(Deadline deadline) noexcept {
+std::optional<std::string> EncryptedMessages::broken() const {
+  if (!broken_) return {};
+  return "the encrypted connection to rank " + std::to_string(broken_->first) + " broke: " + broken_->second;
+}
+
+void EncryptedMessages::close(Deadline deadline, const std::function<void()>&) noexcept {
   const auto busy = [](const Peer& peer) { return peer.line && !peer.outgoing.empty(); };
   while (std::ranges::any_of(peers_, busy) && !deadline.passed()) progress();
   for (Peer& peer : peers_) peer.line.reset();

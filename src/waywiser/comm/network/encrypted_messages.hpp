@@ -14,7 +14,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
-#include "waywiser/comm/session/message.hpp"
+#include "waywiser/comm/message/carrier.hpp"
 #include "waywiser/policy/defaults.hpp"
 #include "waywiser/transport/tls/tls_reader.hpp"
 #include "waywiser/transport/tls/tls_writer.hpp"
@@ -25,7 +25,7 @@ namespace waywiser {
 // know the job's secret. A rank sends over connections that it has made and receives over connections that others have
 // made. Short messages are sent at once; a long message is announced (RTS) and sent when the receiver is ready (CTS).
 // Used by one thread; bytes move only inside progress().
-class EncryptedMessages {
+class EncryptedMessages final : public Carrier {
  public:
   struct Options {
     bool by_kernel = false;  // the kernel encrypts, if it can
@@ -34,29 +34,28 @@ class EncryptedMessages {
     std::uint64_t bytes_of_key = std::uint64_t{1} << 38;
   };
   // Listens on `host`, at any free port. `mask`: the bits of a tag that are matched. Throws unavailable or io.
-  EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, const Options& options);
+  EncryptedMessages(const std::string& host, const TlsKey& key, Tag mask, const Options& options);
   EncryptedMessages(const EncryptedMessages&) = delete;
   EncryptedMessages& operator=(const EncryptedMessages&) = delete;
   ~EncryptedMessages();
 
   // The address at which this rank listens.
   std::string offer() const;
-  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
+  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me) override;
   bool reaches(std::uint32_t peer) const noexcept { return peer < peers_.size() && peers_[peer].endpoint.port != 0; }
 
-  // The operation is complete when `message` no longer waits.
-  void send(Message& message);
-  void receive(Message& message);
-  // The first message of the peer that no receive has taken and that matches the tag in the bits of `mask`.
-  std::optional<ucp_tag_recv_info_t> probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask) const;
-  void cancel(Message& message) noexcept;
+  bool takes(const Message& message) override { return reaches(message.peer); }
+  void send(Message& message, Awaited awaited) override;
+  void receive(Message& message) override;
+  bool test(Message& message) override { return !message.is_open(); }
+  std::optional<Received> probe(std::uint32_t peer, Tag tag, Tag mask) override;
+  void cancel(Message& message) noexcept override;
   void progress();
-  // The peer's rank and the reason, if a connection broke by itself.
-  const std::optional<std::pair<std::uint32_t, std::string>>& broken() const noexcept { return broken_; }
+  std::optional<std::string> broken() const override;
   // The connection broke because of bytes that the peer has not sent, not because the peer has ended.
   bool came_wrong() const noexcept { return came_wrong_; }
   // Waits until all sent messages have been handed to the kernel.
-  void close(Deadline deadline) noexcept;
+  void close(Deadline deadline, const std::function<void()>& turn) noexcept override;
   // What encrypts messages to the peer: "openssl" or "kernel"; empty: there is no connection.
   std::string encrypted_by(std::uint32_t peer) const;
 
@@ -105,7 +104,8 @@ class EncryptedMessages {
     std::map<std::uint64_t, Message*> rts_sent, expected;  // by number: RTS sent, CTS sent
   };
 
-  bool match(ucp_tag_t one, ucp_tag_t other) const noexcept { return ((one ^ other) & mask_) == 0; }
+  bool match(Tag one, Tag other) const noexcept { return ((one ^ other) & mask_) == 0; }
+  void begin(Message& message) noexcept;
   void post(std::uint32_t rank, const Header& header, Message* message);
   void write_out(std::uint32_t rank);
   static bool write_first(Peer& peer);
@@ -128,13 +128,13 @@ class EncryptedMessages {
   void take(Message& message, const Header& rts);
   void take_early(Peer& peer, std::list<Early>::iterator early, Message& message);
   static void complete(Message& message, const Header& header) noexcept;
-  Message* take_posted(Peer& peer, ucp_tag_t tag);
+  Message* take_posted(Peer& peer, Tag tag);
   void break_off(std::uint32_t rank, const std::string& why, bool came_wrong = false) noexcept;
 
   TlsContext context_;
   Descriptor listener_;
   std::string host_;
-  ucp_tag_t mask_;
+  Tag mask_;
   std::uint64_t bytes_of_key_;
   std::vector<Peer> peers_;  // by rank
   std::list<Incoming> lines_;

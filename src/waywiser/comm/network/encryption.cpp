@@ -4,7 +4,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/root_network.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 
 namespace waywiser {

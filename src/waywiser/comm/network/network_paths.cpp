@@ -106,4 +106,11 @@ std::optional<std::size_t> NetworkPaths::find(Place source, Place destination, B
   return found == way_of_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::vector<PlanEnds> ends_of(const NetworkPaths& paths, const std::vector<Introduction>& ranks, std::uint32_t me) {
+  std::vector<PlanEnds> ends;
+  for (const Introduction& other : ranks)
+    ends.push_back(paths.ends(node_type(ranks[me].node), node_type(other.node), me < other.rank));
+  return ends;
+}
+
 }  // namespace waywiser

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/transport/ucx/ucx_selection.hpp"
 
@@ -52,5 +53,8 @@ class NetworkPaths {
   std::vector<NodeType> nodes_;  // types in the plan, its first one in front
   std::map<const PlanRow*, std::size_t> way_of_;
 };
+
+// Of this rank and each other rank.
+std::vector<PlanEnds> ends_of(const NetworkPaths& paths, const std::vector<Introduction>& ranks, std::uint32_t me);
 
 }  // namespace waywiser

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/topology/system_files.hpp"
 #include "waywiser/transport/ucx/current_gpu.hpp"
 
@@ -25,8 +26,8 @@ bool is_here(const std::string& device) {
 
 }  // namespace
 
-NetworkRails::NetworkRails(const std::vector<NetworkPath>& ways, std::size_t ranks, Check check)
-    : ways_(ways), check_(std::move(check)) {
+NetworkRails::NetworkRails(const NetworkPaths& ways, std::size_t ranks, UcxMessages& ucx)
+    : paths_(ways), ways_(ways.all()), ucx_(ucx) {
   for (const NetworkPath& way : ways_)
     for (const bool sends : {true, false})
       for (const bool turned : {false, true})
@@ -60,9 +61,10 @@ std::vector<RailOffer> NetworkRails::offers() const {
   return offers;
 }
 
-void NetworkRails::introduce(const std::vector<Introduction>& ranks, std::vector<PlanEnds> ends) {
-  ends_ = std::move(ends);
+void NetworkRails::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
+  ends_ = ends_of(paths_, ranks, me);
   for (const Introduction& other : ranks) {
+    same_machine_.push_back(other.machine_id == ranks[me].machine_id);
     auto& theirs = theirs_.emplace_back();
     for (const RailOffer& offer : other.rails) theirs[offer.name] = offer.address;
   }
@@ -113,84 +115,164 @@ void NetworkRails::connect(Route& route, std::uint32_t peer) {
 const UcxEndpoint& NetworkRails::endpoint(std::uint32_t peer, const UcxRail& rail, const std::string& theirs) {
   UcxEndpoint& known = endpoints_.try_emplace({peer, rail.worker, theirs}, peer).first->second;
   if (!known.is_open())
-    check_(rail.worker->connect(known, theirs_[peer].at(theirs), true),
-           "connect to rank " + std::to_string(peer) + " by " + rail.name);
+    ucx_.check(rail.worker->connect(known, theirs_[peer].at(theirs), true),
+               "connect to rank " + std::to_string(peer) + " by " + rail.name);
   return known;
 }
 
-RailedMessage& NetworkRails::begin(std::size_t way, const Route& route, ConstRegion data, Message& message) {
-  RailedMessage& railed = *message.railed;
+// Shorter messages use UCX's default path: they cannot fill a rail.
+std::optional<std::size_t> NetworkRails::way_of(const Message& message) {
+  if (message.bytes < defaults::rails_from || same_machine_[message.peer]) return {};
+  const bool sends = !message.receiving;
+  const auto way = paths_.find(host(0), host(0), message.bytes, ends_[message.peer], sends);
+  return way && !known_route(*way, message.peer, sends).rails.empty() ? way : std::nullopt;
+}
+
+NetworkRails::Request& NetworkRails::begin(std::size_t way, const Route& route, ConstRegion data, Message& message) {
   if (route.rails.empty()) throw Error(ErrorKind::unavailable, "no rails for " + label(ways_[way].path));
   if (data.place.is_gpu() && std::exchange(gpu_, data.place.index) != data.place.index)
     ordinal_ = cuda_ordinal_of(data.place.index);
-  railed.rails = &route.rails;
-  railed.bytes = data.bytes;
-  railed.on_gpu = data.place.is_gpu();
-  return railed;
+  message.request = std::make_unique<Request>();
+  message.carrier = this;
+  message.state = Message::State::asked;
+  Request& request = request_of(message);
+  request.rails = &route.rails;
+  request.bytes = data.bytes;
+  request.on_gpu = data.place.is_gpu();
+  return request;
 }
 
 // UCX accesses GPU memory through the thread's current GPU.
-std::shared_ptr<void> NetworkRails::gpu_of(const RailedMessage& railed) const {
-  return railed.on_gpu ? make_gpu_current(ordinal_) : nullptr;
+std::shared_ptr<void> NetworkRails::gpu_of(const Request& request) const {
+  return request.on_gpu ? make_gpu_current(ordinal_) : nullptr;
 }
 
-void NetworkRails::check_begun(RailedMessage& railed, ucs_status_t status, std::uint32_t peer) {
-  if (railed.parts.is_open()) {
+void NetworkRails::check_begun(Request& request, ucs_status_t status, std::uint32_t peer) {
+  if (request.parts.is_open()) {
     ++open_;
-    if (railed.on_gpu) ++open_on_gpus_;
+    if (request.on_gpu) ++open_on_gpus_;
   }
-  if (status != UCS_OK) check_(status, "reach rank " + std::to_string(peer));
+  if (status != UCS_OK) ucx_.check(status, "reach rank " + std::to_string(peer));
 }
 
-void NetworkRails::end(const RailedMessage& railed) noexcept {
+void NetworkRails::end(const Request& request) noexcept {
   --open_;
-  if (railed.on_gpu) --open_on_gpus_;
+  if (request.on_gpu) --open_on_gpus_;
 }
 
-void NetworkRails::send(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message) {
-  message.receiving = false;
-  message.peer = peer;
-  Route& route = known_route(way, peer, true);
-  RailedMessage& railed = begin(way, route, data, message);
-  connect(route, peer);
-  const auto gpu = gpu_of(railed);
-  check_begun(railed, railed.parts.send(route.rails, ways_[way].percents, data, tag ^ tag_key_), peer);
+void NetworkRails::send_by(std::size_t way, ConstRegion data, Message& message) {
+  Route& route = known_route(way, message.peer, true);
+  Request& request = begin(way, route, data, message);
+  connect(route, message.peer);
+  const auto gpu = gpu_of(request);
+  check_begun(request, request.parts.send(route.rails, ways_[way].percents, data, message.tag ^ ucx_.tag_key()),
+              message.peer);
 }
 
-void NetworkRails::receive(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message) {
-  message.receiving = true;
-  message.peer = peer;
-  const Route& route = known_route(way, peer, false);
-  RailedMessage& railed = begin(way, route, into, message);
-  const auto gpu = gpu_of(railed);
-  check_begun(railed, railed.parts.receive(route.rails, ways_[way].percents, into, tag ^ tag_key_, matched_bits), peer);
+void NetworkRails::receive_by(std::size_t way, Region into, Message& message) {
+  const Route& route = known_route(way, message.peer, false);
+  Request& request = begin(way, route, into, message);
+  const auto gpu = gpu_of(request);
+  check_begun(request,
+              request.parts.receive(route.rails, ways_[way].percents, into, message.tag ^ ucx_.tag_key(), matched_bits),
+              message.peer);
+}
+
+void NetworkRails::send(Message& message, Awaited) {
+  send_by(way_of(message).value(), {message.from, message.bytes, host(0)}, message);
+  Request& request = request_of(message);
+  request.headed = true;
+  request.head = {message.tag, message.bytes};
+  Message& head = request.head_message;
+  head.peer = message.peer;
+  head.tag = head_tag(message.tag);
+  head.from = reinterpret_cast<const std::byte*>(request.head.data());
+  head.bytes = sizeof request.head;
+  ucx_.send(head, Awaited::later);
+}
+
+void NetworkRails::receive(Message& message) {
+  receive_by(way_of(message).value(), {message.into, message.bytes, host(0)}, message);
+  Request& request = request_of(message);
+  request.headed = true;
+  Message& head = request.head_message;
+  head.receiving = true;
+  head.peer = message.peer;
+  head.tag = message.tag;
+  head.into = reinterpret_cast<std::byte*>(request.head.data());
+  head.bytes = sizeof request.head;
+  ucx_.receive(head);
+}
+
+void NetworkRails::receive_headed(const MessageHead& head, Message& message) {
+  message.info = {head[0], head[1]};
+  if (message.bytes != head[1]) return;
+  const auto way = way_of(message);
+  if (!way) {
+    message.info.tag = head_tag(message.tag);
+    return;
+  }
+  receive_by(*way, {message.into, message.bytes, host(0)}, message);
+  Request& request = request_of(message);
+  request.headed = request.head_read = true;
+  request.head = head;
 }
 
 bool NetworkRails::test(Message& message) {
-  RailedMessage& railed = *message.railed;
-  if (!railed.parts.is_open()) return true;
-  const ucp_tag_t said = railed.headed ? railed.head[0] : message.tag;
-  const auto ended = [&](const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t& received) {
-    if (!railed.parts.is_open()) end(railed);
-    if (status == UCS_OK && message.receiving && received.length != part.bytes) status = UCS_ERR_MESSAGE_TRUNCATED;
-    if (status == UCS_OK && message.receiving && (received.sender_tag ^ tag_key_) != said)
-      status = UCS_ERR_INVALID_PARAM;
-    if (status != UCS_OK)
-      check_(status, (message.receiving ? "receive from rank " : "send to rank ") + std::to_string(message.peer) +
-                         " by " + (*railed.rails)[part.rail].name);
-  };
-  return railed.parts.test(*railed.rails, ended);
+  if (!test_head(message) || !test_parts(message)) return false;
+  const Request& request = request_of(message);
+  if (message.receiving && !request.headed) message.info = {message.tag, request.bytes};
+  message.state = Message::State::complete;
+  message.request.reset();
+  return true;
 }
 
-void NetworkRails::cancel(Message& message, HeldMemory& held) noexcept {
-  RailedMessage& railed = *message.railed;
-  if (railed.parts.is_open()) end(railed);
-  for (const RailParts::Part& part : railed.parts.take()) {
-    UcxWorker* worker = (*railed.rails)[part.rail].worker;
+// A message that arrives in place of the header is reported as it is.
+bool NetworkRails::test_head(Message& message) {
+  Request& request = request_of(message);
+  if (!is_complete(request.head_message)) return false;
+  if (!message.receiving || !request.headed || std::exchange(request.head_read, true)) return true;
+  message.info = request.head_message.info;
+  const bool by_rails = is_head(message.info.tag);
+  if (by_rails) message.info = {request.head[0], request.head[1]};
+  if (!by_rails || request.head[1] != request.bytes) cancel_parts(message);
+  return true;
+}
+
+bool NetworkRails::test_parts(Message& message) {
+  Request& request = request_of(message);
+  if (!request.parts.is_open()) return true;
+  const Tag said = request.headed ? request.head[0] : message.tag;
+  const auto ended = [&](const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t& received) {
+    if (!request.parts.is_open()) end(request);
+    if (status == UCS_OK && message.receiving && received.length != part.bytes) status = UCS_ERR_MESSAGE_TRUNCATED;
+    if (status == UCS_OK && message.receiving && (received.sender_tag ^ ucx_.tag_key()) != said)
+      status = UCS_ERR_INVALID_PARAM;
+    if (status != UCS_OK)
+      ucx_.check(status, (message.receiving ? "receive from rank " : "send to rank ") + std::to_string(message.peer) +
+                             " by " + (*request.rails)[part.rail].name);
+  };
+  return request.parts.test(*request.rails, ended);
+}
+
+void NetworkRails::cancel_parts(Message& message) {
+  Request& request = request_of(message);
+  if (request.parts.is_open()) end(request);
+  for (const RailParts::Part& part : request.parts.take()) {
+    UcxWorker* worker = (*request.rails)[part.rail].worker;
     worker->cancel(part.request);
     if (worker->give_up(part.request)) continue;
-    held.add(message.peer, [worker, request = part.request] { return worker->is_over(request); });
+    ucx_.held().add(message.peer, [worker, given_up = part.request] { return worker->is_over(given_up); });
   }
+}
+
+void NetworkRails::cancel(Message& message) noexcept {
+  if (!message.is_open()) return;
+  message.state = Message::State::complete;
+  cancel_parts(message);
+  Message& head = request_of(message).head_message;
+  const std::shared_ptr<CarrierRequest> needed = std::move(message.request);  // has the head
+  ucx_.give_up(head, needed);
 }
 
 void NetworkRails::progress_all() noexcept {
@@ -198,13 +280,13 @@ void NetworkRails::progress_all() noexcept {
   for (const auto& member : members_) member->worker.progress();
 }
 
-const UcxEndpoint* NetworkRails::broken() const noexcept {
+std::optional<std::string> NetworkRails::broken() const {
   for (const auto& member : members_)
-    if (const UcxEndpoint* endpoint = member->worker.broken()) return endpoint;
-  return nullptr;
+    if (const UcxEndpoint* endpoint = member->worker.broken()) return why_broken(*endpoint);
+  return {};
 }
 
-void NetworkRails::close(Deadline deadline) noexcept {
+void NetworkRails::close(Deadline deadline, const std::function<void()>&) noexcept {
   for (const auto& member : members_)
     if (!member->worker.close(deadline, [this] { progress_all(); })) member->worker.leave();
 }

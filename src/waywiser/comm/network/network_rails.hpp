@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,45 +7,58 @@
 
 #include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
-#include "waywiser/comm/session/message.hpp"
+#include "waywiser/comm/network/ucx_messages.hpp"
+#include "waywiser/transport/ucx/rail_parts.hpp"
 
 namespace waywiser {
 
-// UCX workers beside the engine's, for paths of the plan between machines that need them: one for each network device
-// and set of transports. Used by the engine's thread.
-class NetworkRails {
+// Long messages between machines, by the plan's paths for them: UCX workers beside that of UcxMessages, one for each
+// network device and set of transports. A header precedes a message, by UCX's default path.
+class NetworkRails final : public Carrier {
  public:
-  // Throws the error of `status`, if it is one.
-  using Check = std::function<void(ucs_status_t status, const std::string& what)>;
+  // Of one message.
+  struct Request final : CarrierRequest {
+    const std::vector<UcxRail>* rails = nullptr;
+    RailParts parts;
+    std::size_t bytes = 0;  // of all of them
+    bool on_gpu = false;
+    // A header with the sender's tag and length: the receiver compares them.
+    bool headed = false, head_read = false;
+    MessageHead head{};
+    Message head_message;
+  };
+
   // Opens the plan's rails that this machine has, for a group of `ranks` ranks.
-  NetworkRails(const std::vector<NetworkPath>& ways, std::size_t ranks, Check check);
+  NetworkRails(const NetworkPaths& ways, std::size_t ranks, UcxMessages& ucx);
   NetworkRails(const NetworkRails&) = delete;
   NetworkRails& operator=(const NetworkRails&) = delete;
 
   std::vector<RailOffer> offers() const;
-  // `ends`: of this rank and each other rank.
-  void introduce(const std::vector<Introduction>& ranks, std::vector<PlanEnds> ends);
-  void set_tag_key(ucp_tag_t key) noexcept { tag_key_ = key; }
-  // Whether both ends have the rails.
-  bool reach(std::size_t way, std::uint32_t peer, bool sends) { return !known_route(way, peer, sends).rails.empty(); }
+  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me) override;
+  bool takes(const Message& message) override { return way_of(message).has_value(); }
+  void send(Message& message, Awaited awaited) override;
+  void receive(Message& message) override;
+  // Also throws if a part's length differs from its share.
+  bool test(Message& message) override;
+  // The parts are held until they are complete.
+  void cancel(Message& message) noexcept override;
+  std::optional<Received> probe(std::uint32_t, Tag, Tag) override { return {}; }  // the header is UCX's
+
   // Why a message to or from the peer cannot go that way; empty: it can.
   std::string why_not(std::size_t way, std::uint32_t peer, bool sends) const;
 
-  // Start what message.railed then waits for. The region must stay unchanged until then. Both ends know its length.
-  void send(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message);
-  void receive(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message);
-  // True: all parts have arrived. Also throws if a part's length differs from its share.
-  bool test(Message& message);
-  // The parts are held until they are complete.
-  void cancel(Message& message, HeldMemory& held) noexcept;
+  // The same by one way, without a header: both ends know the way, the tag and the length.
+  void send_by(std::size_t way, ConstRegion data, Message& message);
+  void receive_by(std::size_t way, Region into, Message& message);
+  // Receives a message whose header has been received. If the length differs, or this end has no such way, nothing is
+  // received: the caller compares.
+  void receive_headed(const MessageHead& head, Message& message);
 
   void progress() {
     if (open_ != 0 || ++idle_turns_ % turns_when_idle == 0) progress_all();
   }
-  // A connection that broke by itself; nullptr: none.
-  const UcxEndpoint* broken() const noexcept;
-  void close(Deadline deadline) noexcept;
+  std::optional<std::string> broken() const override;
+  void close(Deadline deadline, const std::function<void()>& turn) noexcept override;
 
  private:
   struct Member {
@@ -68,20 +80,26 @@ class NetworkRails {
   Route& known_route(std::size_t way, std::uint32_t peer, bool sends);
   void connect(Route& route, std::uint32_t peer);
   const UcxEndpoint& endpoint(std::uint32_t peer, const UcxRail& rail, const std::string& theirs);
-  RailedMessage& begin(std::size_t way, const Route& route, ConstRegion data, Message& message);
-  void check_begun(RailedMessage& railed, ucs_status_t status, std::uint32_t peer);
-  std::shared_ptr<void> gpu_of(const RailedMessage& railed) const;
-  void end(const RailedMessage& railed) noexcept;
+  std::optional<std::size_t> way_of(const Message& message);
+  static Request& request_of(Message& message) { return static_cast<Request&>(*message.request); }
+  Request& begin(std::size_t way, const Route& route, ConstRegion data, Message& message);
+  void check_begun(Request& request, ucs_status_t status, std::uint32_t peer);
+  bool test_head(Message& message);
+  bool test_parts(Message& message);
+  void cancel_parts(Message& message);
+  std::shared_ptr<void> gpu_of(const Request& request) const;
+  void end(const Request& request) noexcept;
   void progress_all() noexcept;
 
+  const NetworkPaths& paths_;
   const std::vector<NetworkPath>& ways_;
-  Check check_;
+  UcxMessages& ucx_;
+  std::vector<bool> same_machine_;  // by rank
   std::map<std::tuple<std::uint32_t, const UcxWorker*, std::string>, UcxEndpoint> endpoints_;
   std::vector<std::unique_ptr<Member>> members_;
   std::map<std::string, std::string> why_no_rail_;                     // by name
   std::vector<std::map<std::string, std::vector<std::byte>>> theirs_;  // by rank: addresses by name
   std::vector<PlanEnds> ends_;                                         // by rank
-  ucp_tag_t tag_key_ = 0;
   std::map<std::tuple<std::size_t, std::uint32_t, bool>, Route> routes_;
   std::size_t open_ = 0, open_on_gpus_ = 0;  // messages under way
   int gpu_ = -1, ordinal_ = -1;

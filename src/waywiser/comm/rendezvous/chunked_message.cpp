@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
+#include "waywiser/comm/message/tag.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
-#include "waywiser/comm/session/tag.hpp"
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 namespace waywiser {
@@ -20,15 +20,15 @@ void ChunkMessages::send(ConstRegion piece) {
 void ChunkMessages::receive(Region piece) {
   Message& message = pieces_.emplace_back(piece.bytes).message;
   if (way_) return session_.engine().receive_by(*way_, peer_, tag_, piece, message);
-  session_.engine().receive(peer_, tag_, matched_bits, piece.data, piece.bytes, message);
+  session_.engine().receive(peer_, tag_, piece.data, piece.bytes, message);
 }
 
 // False: the first piece is still under way, or there is none.
 bool ChunkMessages::end_first() {
   if (pieces_.empty() || !session_.engine().test(pieces_.front().message)) return false;
   const Message& message = pieces_.front().message;
-  if (message.receiving && message.info.length != pieces_.front().bytes)
-    session_.fail(ErrorKind::corrupt, "a piece of " + std::to_string(message.info.length) + " bytes came instead of " +
+  if (message.receiving && message.info.bytes != pieces_.front().bytes)
+    session_.fail(ErrorKind::corrupt, "a piece of " + std::to_string(message.info.bytes) + " bytes came instead of " +
                                           std::to_string(pieces_.front().bytes));
   pieces_.pop_front();
   ++ended_;

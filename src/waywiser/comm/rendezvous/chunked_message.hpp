@@ -13,7 +13,7 @@ namespace waywiser {
 // Carries the pieces of one message to or from one rank.
 class ChunkMessages final : public ChunkConnection {
  public:
-  ChunkMessages(Session& session, std::uint32_t peer, ucp_tag_t tag) : session_(session), peer_(peer), tag_(tag) {}
+  ChunkMessages(Session& session, std::uint32_t peer, Tag tag) : session_(session), peer_(peer), tag_(tag) {}
   // Uses one of the plan's ways between machines instead of UCX's default.
   void go_by(std::size_t way) { way_ = way; }
 
@@ -33,7 +33,7 @@ class ChunkMessages final : public ChunkConnection {
 
   Session& session_;
   std::uint32_t peer_;
-  ucp_tag_t tag_;
+  Tag tag_;
   std::optional<std::size_t> way_;
   std::deque<Piece> pieces_;  // under way
   std::uint64_t ended_ = 0;
@@ -43,7 +43,7 @@ class ChunkMessages final : public ChunkConnection {
 // whose bytes are on a GPU, and by the receiver, whose array may be on a GPU or a host.
 class ChunkedMessage {
  public:
-  ChunkedMessage(Session& session, std::uint32_t peer, ucp_tag_t tag)
+  ChunkedMessage(Session& session, std::uint32_t peer, Tag tag)
       : session_(session), peer_(peer), line_(session, peer, tag) {}
   // Call it before the first piece: uses one of the plan's ways between machines, staged as that way says, or not at
   // all.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/comm/session/transfer.hpp"
+#include "waywiser/comm/rendezvous/transfer.hpp"
 
 namespace waywiser {
 

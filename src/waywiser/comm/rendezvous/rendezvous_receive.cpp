@@ -1,12 +1,11 @@
 #include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 
-RendezvousReceive::RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t rts,
-                                     Elements into)
+RendezvousReceive::RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, Tag rts, Elements into)
     : session_(session),
       call_(call),
       peer_(peer),
@@ -36,7 +35,7 @@ void RendezvousReceive::reply(RendezvousWay way) {
 
 // Whether the GPU of this rank reads the bytes from the sender's memory.
 bool RendezvousReceive::read() {
-  if (told_.info.length != sizeof source_) return false;
+  if (told_.info.bytes != sizeof source_) return false;
   source_.region.gpu.back() = '\0';
   const bool alike = source_.bytes == reply_.bytes && source_.element_type == reply_.element_type;
   if (source_.readable == 0 || !alike || !into_.place.is_gpu()) return false;
@@ -105,7 +104,7 @@ bool RendezvousReceive::advance() {
 }
 
 void RendezvousReceive::take_verdict() {
-  if (told_.info.length != sizeof verdict_)
+  if (told_.info.bytes != sizeof verdict_)
     session_.fail(ErrorKind::corrupt, text(call_) + ": the message after the announcement is malformed");
   stage_ = Stage::done;
   if (verdict_.way == RendezvousWay::direct) return;
@@ -136,7 +135,7 @@ RendezvousReceive::~RendezvousReceive() {
 // knows. A reply that still waits for room in a lane has not been sent.
 void RendezvousReceive::abandon() noexcept {
   HeldMemory& held = session_.engine().held();
-  if (stage_ == Stage::waits && reply_.way == RendezvousWay::direct && !replied_.waiting)
+  if (stage_ == Stage::waits && reply_.way == RendezvousWay::direct && replied_.state != Message::State::waits)
     held.add(peer_, [] { return false; });
   if (stage_ == Stage::reads)
     held.add_own(peer_, [&stream = *connection_->stream, opened = std::move(opened_)] { return ended(stream); });

@@ -11,7 +11,7 @@ namespace waywiser {
 class RendezvousReceive : public Activity {
  public:
   // `peer`: the sender, as a rank of the whole session.
-  RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t rts, Elements into);
+  RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, Tag rts, Elements into);
   RendezvousReceive(const RendezvousReceive&) = delete;
   RendezvousReceive& operator=(const RendezvousReceive&) = delete;
   ~RendezvousReceive() override;

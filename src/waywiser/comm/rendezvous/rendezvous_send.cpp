@@ -1,7 +1,7 @@
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
@@ -15,10 +15,10 @@ RendezvousSend::RendezvousSend(Session& session, const Members& members, const C
       number_(number),
       pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
   fault_point(ProtocolStep::announcement);
-  const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
+  const Tag tag = members.tag(members.rank, static_cast<unsigned>(label), call);
   session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
                                  replied_);
-  session.engine().send_rts(peer_, rts_tag(tag, number_), rts_);
+  session.engine().send_sized(peer_, rts_tag(tag, number_), nullptr, 0, rts_);
   if (session.same_machine(static_cast<int>(peer_))) offer();
 }
 
@@ -98,7 +98,7 @@ void RendezvousSend::check_reply() const {
   const auto refuse = [this](const std::string& why) {
     session_.fail(ErrorKind::invalid_input, text(call_) + ": " + why);
   };
-  if (replied_.info.length != sizeof reply_) refuse("rank " + std::to_string(call_.peer) + " has sent no reply");
+  if (replied_.info.bytes != sizeof reply_) refuse("rank " + std::to_string(call_.peer) + " has sent no reply");
   if (reply_.bytes != data_.region.bytes || reply_.element_type != static_cast<std::uint32_t>(data_.type))
     refuse("rank " + std::to_string(call_.peer) + " receives " + std::to_string(reply_.bytes) + " bytes of " +
            (reply_.element_type < data_types ? std::string(name(static_cast<DataType>(reply_.element_type)))

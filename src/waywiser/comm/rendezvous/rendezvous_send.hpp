@@ -1,10 +1,10 @@
 #pragma once
 
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/rendezvous/chunked_message.hpp"
 #include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
-#include "waywiser/comm/session/members.hpp"
 
 namespace waywiser {
 

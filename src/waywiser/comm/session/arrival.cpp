@@ -83,7 +83,7 @@ Engine Arrival::open_engine() {
 void Arrival::introduce(Engine& engine) {
   const auto rank = static_cast<std::size_t>(options_.launch->rank);
   Introduction& mine = muster_.ranks[rank];
-  mine.address = engine.address();
+  mine.address = engine.ucx().address();
   mine.rails = engine.rails();
   mine.mailbox = engine.mailboxes().offer();
   if (engine.ways().tells_nodes_apart()) mine.node = options_.node ? *options_.node : node_of_this_machine();
@@ -98,8 +98,9 @@ void Arrival::introduce(Engine& engine) {
     }
   }
   const bool has_key = options_.launch->root || network_.loopback;
-  engine.set_tag_key(has_key ? muster_.tag_key : 0);
-  engine.introduce(muster_.ranks, static_cast<std::uint32_t>(rank), network_.shm ? sharing_shm_ : 0);
+  engine.ucx().set_tag_key(has_key ? muster_.tag_key : 0);
+  if (network_.shm && sharing_shm_ != 0) engine.ucx().watch_shm(sharing_shm_);
+  engine.introduce(muster_.ranks, static_cast<std::uint32_t>(rank));
 }
 
 }  // namespace waywiser

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 #include "waywiser/device/region.hpp"
 
 // The one place that decides, for all calls, which of their arrays may have memory in common.

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 #include "waywiser/comm/reduce.hpp"
 #include "waywiser/comm/schedule_check.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
 
 namespace waywiser {
 namespace {

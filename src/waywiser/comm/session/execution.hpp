@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/schedule.hpp"
-#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
@@ -63,7 +63,7 @@ class Execution : public Activity {
   struct Pending {
     Message message;
     const Step* step = nullptr;
-    ucp_tag_t tag = 0;
+    Tag tag = 0;
     std::byte* arrival = nullptr;  // where it first lands; or the packed data that are sent
   };
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 namespace waywiser {
 

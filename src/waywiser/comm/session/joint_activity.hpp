@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/message/activity.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

@@ -8,7 +8,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/started_thread.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
 
 namespace waywiser {
 namespace {

@@ -10,7 +10,7 @@
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
 #include "waywiser/comm/bootstrap/status_socket.hpp"
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 

@@ -3,7 +3,7 @@
 #include <bitset>
 #include <optional>
 
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/message/rendezvous_tag.hpp"
 
 namespace waywiser {
 

@@ -11,10 +11,10 @@
 #include "waywiser/base/started_thread.hpp"
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/comm/bootstrap/rank_status.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
 #include "waywiser/comm/session/arrival.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
 #include "waywiser/comm/session/fork_watch.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/comm/shared_memory/cores.hpp"
@@ -50,7 +50,7 @@ Session::Session(Arrival&& arrival)
   const Introduction mine = muster.ranks[static_cast<std::size_t>(rank_)];
   lifeline_ = std::make_unique<Lifeline>(
       rank_, std::move(muster), Lifeline::Callbacks{describer(mine, launch.job), [this] { return may_halt(); }});
-  engine_.set_explainer([this](const std::string& problem) { explain(problem); });
+  engine_.ucx().set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
   const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
   gpus_.introduce(*lifeline_, std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus));

@@ -9,7 +9,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
-#include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/message/activity.hpp"
 #include "waywiser/comm/session/engine.hpp"
 #include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/session/lifeline.hpp"

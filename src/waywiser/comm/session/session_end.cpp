@@ -6,8 +6,8 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/timeout.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

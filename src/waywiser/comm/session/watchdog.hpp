@@ -9,7 +9,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/units.hpp"
-#include "waywiser/comm/session/on_failure.hpp"
+#include "waywiser/comm/message/on_failure.hpp"
 
 namespace waywiser {
 

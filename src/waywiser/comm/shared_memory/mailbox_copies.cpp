@@ -1,6 +1,7 @@
 #include <utility>
 
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
+#include "waywiser/comm/message/rendezvous_tag.hpp"
 #include "waywiser/comm/shared_memory/mailbox_messages.hpp"
 
 namespace waywiser {
@@ -19,21 +20,33 @@ std::uint32_t MailboxMessages::free_copy(const Route& route) noexcept {
   return one;
 }
 
+MailboxMessages::Copy& MailboxMessages::copy_of(Message& message) {
+  if (!message.request) message.request = std::make_unique<Copy>();
+  return static_cast<Copy&>(*message.request);
+}
+
+void MailboxMessages::end(Message& message) noexcept {
+  message.state = Message::State::complete;
+  message.request.reset();
+}
+
 // False: the lane has no room.
 bool MailboxMessages::offer(Route& route, Message& message) {
-  message.twice = is_better_copied_twice(route, message);
-  const std::uint32_t one = message.twice || !route.reads ? most_shared_copies : free_copy(route);
-  message.number = next_number_++;
+  Copy& offered = copy_of(message);
+  offered.twice = is_better_copied_twice(route, message);
+  const std::uint32_t one = offered.twice || !route.reads ? most_shared_copies : free_copy(route);
+  offered.number = next_number_++;
   if (one < most_shared_copies) {
     SharedCopy& copy = route.to->copies[one];
     for (auto* count : {&copy.taken, &copy.copied}) count->store(0, std::memory_order_relaxed);
     copy.returned.store(0, std::memory_order_relaxed);
     copy.state.store(SharedCopy::offered, std::memory_order_relaxed);
-    message.end = {&copy, route.process, 0, message.bytes};
+    offered.end = {&copy, route.process, 0, message.bytes};
   }
   if (!route.writer.write_offer(message.tag,
-                                {reinterpret_cast<std::uintptr_t>(message.from), message.bytes, one, message.number})) {
-    if (one < most_shared_copies) message.end.copy->state.store(SharedCopy::unused, std::memory_order_relaxed);
+                                {reinterpret_cast<std::uintptr_t>(message.from), message.bytes, one, offered.number})) {
+    if (one < most_shared_copies)
+      std::exchange(offered.end.copy, nullptr)->state.store(SharedCopy::unused, std::memory_order_relaxed);
     return false;
   }
   if (one == most_shared_copies) {
@@ -41,7 +54,7 @@ bool MailboxMessages::offer(Route& route, Message& message) {
     return true;
   }
   route.copies_in_use |= std::uint64_t{1} << one;
-  message.stage = Message::Stage::copied;
+  offered.stage = Copy::Stage::copied;
   route.offered.append(message);
   ++awaited_;
   return true;
@@ -49,42 +62,70 @@ bool MailboxMessages::offer(Route& route, Message& message) {
 
 void MailboxMessages::leave_to_ucx(Message& message) {
   fault_point(ProtocolStep::rendezvous);
-  message.stage = Message::Stage::left_to_ucx;
+  copy_of(message).stage = Copy::Stage::left_to_ucx;
   left_to_ucx_.append(message);
 }
 
-void MailboxMessages::open(Route& route, Message& message, ucp_tag_t tag, const CopyOffer& offer) {
-  message.number = offer.number;
-  message.came_with = tag;
+void MailboxMessages::hand_over(Carrier& ucx) {
+  while (Message* message = left_to_ucx_.first) {
+    left_to_ucx_.remove(*message);
+    Copy& copy = copy_of(*message);
+    copy.stage = Copy::Stage::by_ucx;
+    message->state = Message::State::asked;
+    Message& rest = copy.rest;
+    rest.receiving = message->receiving;
+    rest.peer = message->peer;
+    rest.tag = left_to_ucx_tag(static_cast<int>(message->receiving ? message->peer : me_), copy.number);
+    rest.into = message->into;
+    rest.from = message->from;
+    rest.bytes = message->bytes;
+    rest.receiving ? ucx.receive(rest) : ucx.send(rest, copy.twice ? Awaited::by_all : Awaited::later);
+  }
+}
+
+bool MailboxMessages::test(Message& message) {
+  Copy& copy = copy_of(message);
+  if (!is_complete(copy.rest)) return false;
+  message.info = {copy.came_with, copy.rest.info.bytes};
+  end(message);
+  return true;
+}
+
+void MailboxMessages::open(Route& route, Message& message, Tag tag, const CopyOffer& offer) {
+  Copy& incoming = copy_of(message);
+  incoming.number = offer.number;
+  incoming.came_with = tag;
   if (offer.copy >= most_shared_copies) {
     --awaited_;
     return leave_to_ucx(message);
   }
   SharedCopy& copy = route.from->copies[offer.copy];
-  message.end = {&copy, route.process, offer.source, message.bytes};
+  incoming.end = {&copy, route.process, offer.source, message.bytes};
   copy.destination.store(reinterpret_cast<std::uintptr_t>(message.into), std::memory_order_relaxed);
   SharedCopy::State offered = SharedCopy::offered;
-  message.stage = Message::Stage::copied;
+  incoming.stage = Copy::Stage::copied;
   fault_point(ProtocolStep::cts);
   if (copy.state.compare_exchange_strong(offered, SharedCopy::open, std::memory_order_release))
     route.incoming.append(message);
 }
 
 // Two ranks share one message in halves; of several messages each rank takes whole ones.
-std::uint32_t MailboxMessages::chunks_at_once(const Queue& queue) noexcept { return queue.first == queue.last ? 1 : 2; }
+std::uint32_t MailboxMessages::chunks_at_once(const MessageList& queue) noexcept {
+  return queue.first == queue.last ? 1 : 2;
+}
 
 // Advances one message. True: something moved.
 bool MailboxMessages::copy_incoming(Route& route) {
   const std::uint32_t most = chunks_at_once(route.incoming);
   for (Message* one = route.incoming.first; one != nullptr;) {
     Message& message = *std::exchange(one, one->next);
-    const Turn turn = message.end.receive(message.into, most);
+    const Turn turn = copy_of(message).end.receive(message.into, most);
     if (turn == Turn::nothing_to_do) continue;
     if (turn == Turn::copied) return true;
     route.incoming.remove(message);
     --awaited_;
     if (turn == Turn::complete)
-      message.waiting = false;
+      end(message);
     else
       leave_to_ucx(message);
     return true;
@@ -96,20 +137,21 @@ bool MailboxMessages::copy_offered(Route& route) {
   const std::uint32_t most = route.writes ? chunks_at_once(route.offered) : 0;
   for (Message* one = route.offered.first; one != nullptr;) {
     Message& message = *std::exchange(one, one->next);
-    const Turn turn = message.end.send(message.from, most);
+    CopyEnd& mine = copy_of(message).end;
+    const Turn turn = mine.send(message.from, most);
     if (turn == Turn::nothing_to_do) continue;
     if (turn == Turn::failed) route.writes.note(false);
     if (turn == Turn::copied || turn == Turn::failed) return true;
     route.offered.remove(message);
     --awaited_;
-    const auto number = message.end.copy - route.to->copies.data();
+    const auto number = mine.copy - route.to->copies.data();
     route.copies_in_use &= ~(std::uint64_t{1} << number);
     route.reads.note(turn == Turn::complete);
     if (turn == Turn::complete) {
-      message.waiting = false;
+      end(message);
       continue;
     }
-    std::exchange(message.end.copy, nullptr)->state.store(SharedCopy::unused, std::memory_order_relaxed);
+    std::exchange(mine.copy, nullptr)->state.store(SharedCopy::unused, std::memory_order_relaxed);
     leave_to_ucx(message);
     return true;
   }

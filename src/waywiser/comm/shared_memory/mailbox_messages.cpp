@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 namespace {
@@ -31,29 +31,8 @@ std::size_t length_of(const LaneMessage& message) {
 
 }  // namespace
 
-void MailboxMessages::Queue::append(Message& message) noexcept {
-  message.next = nullptr;
-  (first == nullptr ? first : last->next) = &message;
-  last = &message;
-}
-
-void MailboxMessages::Queue::prepend(Message& message) noexcept {
-  message.next = std::exchange(first, &message);
-  if (last == nullptr) last = &message;
-}
-
-bool MailboxMessages::Queue::remove(const Message& message) noexcept {
-  Message* before = nullptr;
-  for (Message* one = first; one != nullptr; before = std::exchange(one, one->next)) {
-    if (one != &message) continue;
-    (before == nullptr ? first : before->next) = one->next;
-    if (last == one) last = before;
-    return true;
-  }
-  return false;
-}
-
-bool MailboxMessages::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
+void MailboxMessages::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
+  me_ = me;
   for (const Introduction& other : ranks) {
     if (other.rank == me || !LaneMailbox::agreed(ranks[me], other)) continue;
     Route& route = routes_[other.rank];
@@ -66,7 +45,6 @@ bool MailboxMessages::introduce(const std::vector<Introduction>& ranks, std::uin
     if (mailbox_use() == MailboxUse::only_short) route.reads.lose();
     peers_.push_back(other.rank);
   }
-  return !peers_.empty();
 }
 
 void MailboxMessages::tell_halted() noexcept {
@@ -74,60 +52,61 @@ void MailboxMessages::tell_halted() noexcept {
     if (reaches(peer)) routes_[peer].to->halted.store(1, std::memory_order_release);
 }
 
-void MailboxMessages::send(Message& message) {
+void MailboxMessages::send(Message& message, Awaited) {
   Route& route = routes_[message.peer];
-  message.waiting = true;
-  message.stage = Message::Stage::queued;
+  message.carrier = this;
+  message.state = Message::State::waits;
   if (route.sends.first != nullptr || !send_now(route, message)) route.sends.append(message);
 }
 
 bool MailboxMessages::send_now(Route& route, Message& message) {
   fault_point(message.bytes > longest_short ? ProtocolStep::rts : ProtocolStep::lane_write);
   if (message.bytes > longest_short) return offer(route, message);
-  message.waiting = !route.writer.write(message.tag, message.from, message.bytes);
-  return !message.waiting;
+  if (!route.writer.write(message.tag, message.from, message.bytes)) return false;
+  message.state = Message::State::complete;
+  return true;
 }
 
 // A message that is longer than its receive says its length: the caller compares.
-std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
-                                                                    std::size_t bytes) {
+std::optional<Received> MailboxMessages::receive_at_once(std::uint32_t peer, Tag tag, std::byte* into,
+                                                         std::size_t bytes) {
   Route& route = routes_[peer];
   if (!route.early.empty()) {
     const auto found = find_early(route, tag);
     if (found == route.early.end()) return {};
-    const ucp_tag_recv_info_t info{found->tag, length_of(found->message())};
-    if (!found->is_offer && info.length != 0) std::memcpy(into, found->data.data(), std::min(info.length, bytes));
+    const Received info{found->tag, length_of(found->message())};
+    if (!found->is_offer && info.bytes != 0) std::memcpy(into, found->data.data(), std::min(info.bytes, bytes));
     route.early.erase(found);
     return info;
   }
   const LaneMessage next = route.receives.first == nullptr ? route.reader.peek() : LaneMessage();
   if (!next || !match(next.tag, tag)) return {};
   check_length(next);
-  ucp_tag_recv_info_t info{next.tag, next.bytes};
+  Received info{next.tag, next.bytes};
   if (next.is_offer) [[unlikely]]
-    info.length = length_of(next);
+    info.bytes = length_of(next);
   else
     copy_short(into, next.data, std::min(next.bytes, bytes));
   route.reader.pop();
   return info;
 }
 
-std::optional<ucp_tag_recv_info_t> MailboxMessages::probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask) {
+std::optional<Received> MailboxMessages::probe(std::uint32_t peer, Tag tag, Tag mask) {
   Route& route = routes_[peer];
   poll(route);
   for (const Early& early : route.early)
-    if (((early.tag ^ tag) & mask) == 0) return ucp_tag_recv_info_t{early.tag, length_of(early.message())};
+    if (((early.tag ^ tag) & mask) == 0) return Received{early.tag, length_of(early.message())};
   return {};
 }
 
 void MailboxMessages::receive(Message& message) {
   Route& route = routes_[message.peer];
-  message.waiting = true;
-  message.stage = Message::Stage::queued;
+  message.carrier = this;
+  message.state = Message::State::waits;
   if (message.bytes <= longest_short) {
     if (const auto info = receive_at_once(message.peer, message.tag, message.into, message.bytes)) {
       message.info = *info;
-      message.waiting = false;
+      message.state = Message::State::complete;
       return;
     }
   } else {
@@ -147,9 +126,9 @@ void MailboxMessages::receive(Message& message) {
 // Completes an awaited message. If the lengths differ, nothing is copied.
 void MailboxMessages::complete(Route& route, Message& message, const LaneMessage& came) {
   message.info = {came.tag, length_of(came)};
-  if (came.is_offer && message.info.length == message.bytes) return open(route, message, came.tag, offer_in(came));
+  if (came.is_offer && message.info.bytes == message.bytes) return open(route, message, came.tag, offer_in(came));
   if (!came.is_offer) copy_short(message.into, came.data, std::min(came.bytes, message.bytes));
-  message.waiting = false;
+  message.state = Message::State::complete;
   --awaited_;
 }
 
@@ -202,34 +181,27 @@ bool MailboxMessages::progress() {
 }
 
 // A message left to UCX may have chunks that the sender had already begun to copy.
-void MailboxMessages::cancel(Message& message, HeldMemory& held) noexcept {
-  const bool was_waiting = std::exchange(message.waiting, false);
+void MailboxMessages::cancel(Message& message) noexcept {
+  if (!message.is_open()) return;
   Route& route = routes_[message.peer];
-  if (was_waiting) {
-    switch (message.stage) {
-      case Message::Stage::queued:
-        if (message.receiving && route.receives.remove(message)) --awaited_;
-        if (!message.receiving) route.sends.remove(message);
-        return;
-      case Message::Stage::copied:
-        if ((message.receiving ? route.incoming : route.offered).remove(message)) --awaited_;
-        break;
-      case Message::Stage::left_to_ucx: left_to_ucx_.remove(message);
-    }
+  const std::unique_ptr<CarrierRequest> request = std::move(message.request);
+  message.state = Message::State::complete;
+  auto* copy = static_cast<Copy*>(request.get());
+  switch (copy == nullptr ? Copy::Stage::queued : copy->stage) {
+    case Copy::Stage::queued:
+      if (message.receiving && route.receives.remove(message)) --awaited_;
+      if (!message.receiving) route.sends.remove(message);
+      return;
+    case Copy::Stage::copied:
+      if ((message.receiving ? route.incoming : route.offered).remove(message)) --awaited_;
+      break;
+    case Copy::Stage::left_to_ucx: left_to_ucx_.remove(message); break;
+    case Copy::Stage::by_ucx:
+      if (copy->rest.is_open()) copy->rest.carrier->cancel(copy->rest);
   }
-  if (message.end.copy == nullptr || (!was_waiting && message.request == nullptr)) return;
-  message.end.stop();
-  held.add(message.peer, [end = message.end, by_sender = message.receiving] { return !end.is_held(by_sender); });
-}
-
-void MailboxMessages::list(Message& message) noexcept {
-  message.listed = true;
-  listed_.append(message);
-}
-
-void MailboxMessages::unlist(Message& message) noexcept {
-  message.listed = false;
-  listed_.remove(message);
+  if (copy->end.copy == nullptr) return;
+  copy->end.stop();
+  held_.add(message.peer, [end = copy->end, by_sender = message.receiving] { return !end.is_held(by_sender); });
 }
 
 std::vector<const Message*> MailboxMessages::awaited() const {
@@ -239,13 +211,12 @@ std::vector<const Message*> MailboxMessages::awaited() const {
   return all;
 }
 
-std::optional<std::pair<const Message*, ucp_tag_recv_info_t>> MailboxMessages::unlike_listed() const {
-  for (const Message* one = listed_.first; one != nullptr; one = one->next) {
-    const Route& route = routes_[one->peer];
-    const auto found = find_early(route, one->tag);
-    if (found != route.early.end()) return std::pair(one, ucp_tag_recv_info_t{found->tag, length_of(found->message())});
-  }
-  return {};
+std::optional<Received> MailboxMessages::early(std::uint32_t peer, Tag tag) const noexcept {
+  if (!reaches(peer)) return {};
+  const Route& route = routes_[peer];
+  const auto found = find_early(route, tag);
+  if (found == route.early.end()) return {};
+  return Received{found->tag, length_of(found->message())};
 }
 
 }  // namespace waywiser

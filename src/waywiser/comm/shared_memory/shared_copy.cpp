@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/heap/heap_state.hpp"
 #include "waywiser/kernels/clear.hpp"
 

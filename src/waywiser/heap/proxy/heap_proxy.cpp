@@ -15,7 +15,7 @@ using one_sided::ProxyRing, one_sided::proxy_slots;
 
 HeapProxy::HeapProxy(const Group& group, const std::shared_ptr<Platform>& platform, Region memory,
                      const std::vector<int>& peers)
-    : road_(hosts_of(group)->session(), hosts_of(group)->shared_members()) {
+    : road_(group, CallKind::put) {
   const Place place = memory.place;
   const Place near = place.is_gpu() ? platform->nearest_host(place.index) : place;
   ring_ = platform->allocate(near, sizeof(ProxyRing), place.is_gpu() ? Allocation::pinned : Allocation::pageable);

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/group/group_state.hpp"
 #include "waywiser/heap/proxy/proxy_arrivals.hpp"
 #include "waywiser/heap/proxy/proxy_requests.hpp"
 

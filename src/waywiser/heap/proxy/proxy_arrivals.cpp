@@ -10,7 +10,6 @@ namespace waywiser {
 
 using one_sided::ProxyArrival, one_sided::ProxyMove, one_sided::ProxyRequest, one_sided::WordOp, one_sided::WordType,
     one_sided::proxy_piece, one_sided::proxy_slots;
-using Kind = ProxyRoad::Kind;
 
 namespace {
 
@@ -65,17 +64,17 @@ bool ProxyArrivals::receive(Peer& peer) {
     if (peer.received - peer.ended >= proxy_slots) return false;
     Answered& before = peer.answers[peer.received % proxy_slots];
     if (!road_.is_sent(before.head) || !road_.is_sent(before.piece)) return false;
-    road_.receive(peer.rank, Kind::request, &request, sizeof request, peer.head);
+    road_.receive(peer.rank, ProxyLabel::request, &request, sizeof request, peer.head);
     peer.takes = Peer::Takes::head;
   }
   if (peer.takes == Peer::Takes::head) {
-    if (!road_.has_come(peer.rank, Kind::request, sizeof request, peer.head)) return false;
+    if (!road_.has_come(peer.rank, ProxyLabel::request, sizeof request, peer.head)) return false;
     if (const std::string why = why_not(request); !why.empty())
       road_.session().fail(ErrorKind::corrupt, "rank " + std::to_string(peer.rank) + " asks for " + why);
     peer.takes = Peer::Takes::piece;
-    if (puts(request)) road_.receive(peer.rank, Kind::piece, arrival.piece, request.bytes(), peer.piece);
+    if (puts(request)) road_.receive(peer.rank, ProxyLabel::piece, arrival.piece, request.bytes(), peer.piece);
   }
-  if (puts(request) && !road_.has_come(peer.rank, Kind::piece, request.bytes(), peer.piece)) return false;
+  if (puts(request) && !road_.has_come(peer.rank, ProxyLabel::piece, request.bytes(), peer.piece)) return false;
   peer.takes = Peer::Takes::nothing;
   ++peer.received;
   return true;
@@ -144,9 +143,9 @@ void ProxyArrivals::answer(Peer& peer, std::uint64_t number) {
   const ProxyArrival& arrival = peer.arrival(number);
   Answered& answered = peer.answers[number % proxy_slots];
   answered.answer = {arrival.request.number, arrival.result};
-  road_.send(peer.rank, Kind::answer, &answered.answer, sizeof answered.answer, answered.head);
+  road_.send(peer.rank, ProxyLabel::answer, &answered.answer, sizeof answered.answer, answered.head);
   if (gets(arrival.request))
-    road_.send(peer.rank, Kind::answer_piece, arrival.piece, arrival.request.bytes(), answered.piece);
+    road_.send(peer.rank, ProxyLabel::answer_piece, arrival.piece, arrival.request.bytes(), answered.piece);
 }
 
 void ProxyArrivals::settle(Seconds patience) noexcept {

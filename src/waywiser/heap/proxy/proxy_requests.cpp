@@ -6,7 +6,6 @@
 namespace waywiser {
 
 using one_sided::ProxyMove, one_sided::ProxyRequest, one_sided::ProxySlot;
-using Kind = ProxyRoad::Kind;
 
 namespace {
 
@@ -24,7 +23,7 @@ ProxyRequests::ProxyRequests(const ProxyRoad& road, one_sided::ProxyRing& ring, 
   for (const int rank : peers) {
     Peer& peer = peers_.emplace_back();
     peer.rank = rank;
-    road_.receive(rank, Kind::answer, &peer.answer, sizeof peer.answer, peer.head);
+    road_.receive(rank, ProxyLabel::answer, &peer.answer, sizeof peer.answer, peer.head);
   }
 }
 
@@ -58,9 +57,9 @@ bool ProxyRequests::send_new() {
     sent.ticket = next_;
     sent.used = true;
     sent.answered = false;
-    road_.send(peer.rank, Kind::request, &request, sizeof request, sent.head);
+    road_.send(peer.rank, ProxyLabel::request, &request, sizeof request, sent.head);
     if (request.move != ProxyMove::get && request.count != 0)
-      road_.send(peer.rank, Kind::piece, ring_.piece(next_), request.bytes(), sent.piece);
+      road_.send(peer.rank, ProxyLabel::piece, ring_.piece(next_), request.bytes(), sent.piece);
     peer.under_way.push_back(next_);
   }
   return next_ != first;
@@ -68,7 +67,7 @@ bool ProxyRequests::send_new() {
 
 bool ProxyRequests::take_answer(Peer& peer) {
   if (!peer.takes_piece) {
-    if (!road_.has_come(peer.rank, Kind::answer, sizeof peer.answer, peer.head)) return false;
+    if (!road_.has_come(peer.rank, ProxyLabel::answer, sizeof peer.answer, peer.head)) return false;
     const std::uint64_t ticket = peer.answer.number - 1;
     if (!std::ranges::binary_search(peer.under_way, ticket))
       road_.session().fail(ErrorKind::corrupt, "a proxy has answered what nobody has asked for");
@@ -77,17 +76,17 @@ bool ProxyRequests::take_answer(Peer& peer) {
     slot.result = peer.answer.result;
     peer.takes_piece = slot.request.move == ProxyMove::get && slot.request.count != 0;
     if (peer.takes_piece) {
-      road_.receive(peer.rank, Kind::answer_piece, ring_.piece(ticket), slot.request.bytes(), peer.piece);
+      road_.receive(peer.rank, ProxyLabel::answer_piece, ring_.piece(ticket), slot.request.bytes(), peer.piece);
       return true;
     }
   } else {
     const ProxyRequest& request = ring_.slot(peer.under_way.front()).request;
-    if (!road_.has_come(peer.rank, Kind::answer_piece, request.bytes(), peer.piece)) return false;
+    if (!road_.has_come(peer.rank, ProxyLabel::answer_piece, request.bytes(), peer.piece)) return false;
     peer.takes_piece = false;
   }
   sent(peer.under_way.front()).answered = true;
   peer.under_way.pop_front();
-  road_.receive(peer.rank, Kind::answer, &peer.answer, sizeof peer.answer, peer.head);
+  road_.receive(peer.rank, ProxyLabel::answer, &peer.answer, sizeof peer.answer, peer.head);
   return true;
 }
 

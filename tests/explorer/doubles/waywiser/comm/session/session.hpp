@@ -8,15 +8,14 @@
 #include "tests/explorer/network.hpp"
 #include "tests/explorer/one_sided.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/message/activity.hpp"
+#include "waywiser/comm/message/carrier.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
-#include "waywiser/comm/session/activity.hpp"
-#include "waywiser/comm/session/held_memory.hpp"
 #include "waywiser/comm/shared_memory/lane.hpp"
 
 namespace waywiser {
-
-enum class Awaited { later, by_sender, by_all };
 
 // In place of the session and its engine, for activities that are explored: what they use of them, on a network whose
 // every order is tried.
@@ -25,24 +24,23 @@ class Engine {
   Engine(explorer::Network& network, std::uint32_t rank, explorer::OneSided* one_sided)
       : network_(network), rank_(rank), one_sided_(one_sided) {}
 
-  void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
+  void send_sized(std::uint32_t peer, Tag tag, const void* data, std::size_t bytes, Message& message,
                   Awaited = Awaited::later) {
     network_.send(rank_, peer, tag, data, bytes, message);
   }
-  void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message) {
-    receive(peer, tag, matched_bits, data, bytes, message);
+  void receive_sized(std::uint32_t peer, Tag tag, void* data, std::size_t bytes, Message& message) {
+    receive(peer, tag, data, bytes, message);
   }
-  void receive_headed(std::uint32_t, ucp_tag_t, const MessageHead&, void*, std::size_t, Message&) {
+  void receive_headed(std::uint32_t, Tag, const MessageHead&, void*, std::size_t, Message&) {
     throw Error(ErrorKind::unavailable, "this network has no rails");
   }
-  void send_rts(std::uint32_t peer, ucp_tag_t tag, Message& message) { send_sized(peer, tag, nullptr, 0, message); }
-  void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message) {
+  void send(std::uint32_t peer, Tag tag, const void* data, std::size_t bytes, Message& message) {
     send_sized(peer, tag, data, bytes, message);
   }
-  void receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message) {
-    network_.receive(peer, rank_, tag, mask, data, bytes, message);
+  void receive(std::uint32_t peer, Tag tag, void* data, std::size_t bytes, Message& message) {
+    network_.receive(peer, rank_, tag, matched_bits, data, bytes, message);
   }
-  bool test(Message& message) { return message.request == nullptr; }
+  bool test(Message& message) { return !message.is_open(); }
   void cancel(Message& message) noexcept { network_.cancel(message); }
   HeldMemory& held() noexcept { return held_; }
 
@@ -53,17 +51,22 @@ class Engine {
     explorer::OneSided* one_sided;
     std::uint32_t rank;
   };
-  Worker ucx() const { return {one_sided_, rank_}; }
-  ucp_ep_h endpoint(std::uint32_t peer) const { return one_sided_->endpoint(rank_, peer); }
-  void check(ucs_status_t, const std::string&) const {}
-  void give_up_one_sided(void*, std::uint32_t) noexcept {}
+  struct Ucx {
+    Worker worker() const { return {one_sided, rank}; }
+    ucp_ep_h endpoint(std::uint32_t peer) const { return one_sided->endpoint(rank, peer); }
+    void check(ucs_status_t, const std::string&) const {}
+    void give_up_one_sided(void*, std::uint32_t) noexcept {}
+    explorer::OneSided* one_sided;
+    std::uint32_t rank;
+  };
+  Ucx ucx() const { return {one_sided_, rank_}; }
 
   // There is no plan.
   const NetworkPaths& ways() const noexcept { return ways_; }
   std::optional<std::size_t> find_way(std::uint32_t, Place, Place, Bytes) const { return {}; }
   std::string why_no_way(std::size_t, std::uint32_t, bool) const { return "there is no plan"; }
-  void send_by(std::size_t, std::uint32_t, ucp_tag_t, ConstRegion, Message&) {}
-  void receive_by(std::size_t, std::uint32_t, ucp_tag_t, Region, Message&) {}
+  void send_by(std::size_t, std::uint32_t, Tag, ConstRegion, Message&) {}
+  void receive_by(std::size_t, std::uint32_t, Tag, Region, Message&) {}
 
  private:
   explorer::Network& network_;

@@ -1,4 +1,4 @@
-#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/message/held_memory.hpp"
 
 #include <poll.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 #include <unistd.h>
 

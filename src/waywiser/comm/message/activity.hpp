@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 

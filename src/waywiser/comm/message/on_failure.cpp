@@ -1,4 +1,4 @@
-#include "waywiser/comm/session/on_failure.hpp"
+#include "waywiser/comm/message/on_failure.hpp"
 
 #include "waywiser/base/error.hpp"
 

@@ -3,9 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "waywiser/comm/session/members.hpp"
-#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/message/members.hpp"
+#include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
+#include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {
 

@@ -1,10 +1,10 @@
-#include "waywiser/comm/peer_memory/host_window.hpp"
+#include "waywiser/comm/windows/host_window.hpp"
 
 #include <array>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 
 namespace waywiser {
 namespace {
@@ -27,13 +27,13 @@ class OneSidedTransfer : public Activity {
     const ucs_status_t status = ucx.request_check_status(request_);
     if (status == UCS_INPROGRESS) return false;
     ucx.request_free(std::exchange(request_, nullptr));
-    session_.engine().check(status, text(call_));
+    session_.engine().ucx().check(status, text(call_));
     return true;
   }
   const Call& call() const override { return call_; }
   std::string progress_text() const override { return "not complete"; }
   void abandon() noexcept override {
-    if (request_ != nullptr) session_.engine().give_up_one_sided(std::exchange(request_, nullptr), peer_);
+    if (request_ != nullptr) session_.engine().ucx().give_up_one_sided(std::exchange(request_, nullptr), peer_);
   }
 
  private:
@@ -45,7 +45,7 @@ class OneSidedTransfer : public Activity {
 
 // Waits until UCX has completed this request. `peer`: a rank of the session.
 void finish(Session& session, void* request, const Call& call, std::uint32_t peer) {
-  if (UCS_PTR_IS_ERR(request)) session.engine().check(UCS_PTR_STATUS(request), text(call));
+  if (UCS_PTR_IS_ERR(request)) session.engine().ucx().check(UCS_PTR_STATUS(request), text(call));
   if (request == nullptr) return;
   OneSidedTransfer operation(session, request, call, peer);
   session.wait(operation);
@@ -77,7 +77,7 @@ HostWindow::~HostWindow() {
   const UcxFunctions& ucx = ucx_library().functions();
   for (Exposed& rank : ranks_)
     if (rank.opened != nullptr) ucx.rkey_destroy(rank.opened);
-  if (mapped_ != nullptr) ucx.mem_unmap(session_.engine().ucx().context(), mapped_);
+  if (mapped_ != nullptr) ucx.mem_unmap(session_.engine().ucx().worker().context(), mapped_);
 }
 
 HostWindow::Record HostWindow::map() {
@@ -90,10 +90,11 @@ HostWindow::Record HostWindow::map() {
   parameters.address = local_.data;
   parameters.length = local_.bytes;
   parameters.memory_type = UCS_MEMORY_TYPE_HOST;
-  check_ucx(ucx.mem_map(session_.engine().ucx().context(), &parameters, &mapped_), "expose memory");
+  check_ucx(ucx.mem_map(session_.engine().ucx().worker().context(), &parameters, &mapped_), "expose memory");
   void* key = nullptr;
   std::size_t length = 0;
-  check_ucx(ucx.rkey_pack(session_.engine().ucx().context(), mapped_, &key, &length), "pack the key of memory");
+  check_ucx(ucx.rkey_pack(session_.engine().ucx().worker().context(), mapped_, &key, &length),
+            "pack the key of memory");
   const bool fits = length <= longest_key;
   if (fits) std::memcpy(record.key.data(), key, length);
   ucx.rkey_buffer_release(key);
@@ -104,10 +105,10 @@ HostWindow::Record HostWindow::map() {
 
 std::pair<std::uint64_t, ucp_rkey_h> HostWindow::at(const Call& call, Bytes offset) {
   Exposed& exposed = ranks_[static_cast<std::size_t>(call.peer)];
-  Engine& engine = session_.engine();
+  auto&& ucx = session_.engine().ucx();
   if (exposed.opened == nullptr && exposed.bytes != 0)
-    engine.check(
-        ucx_library().functions().ep_rkey_unpack(engine.endpoint(peer_of(call)), exposed.key.data(), &exposed.opened),
+    ucx.check(
+        ucx_library().functions().ep_rkey_unpack(ucx.endpoint(peer_of(call)), exposed.key.data(), &exposed.opened),
         "open the memory of rank " + std::to_string(call.peer));
   return {exposed.address + offset, exposed.opened};
 }
@@ -120,7 +121,7 @@ void HostWindow::transfer(const Call& call, Bytes offset, Bytes bytes, Begin beg
   fault_point(ProtocolStep::put);
   if (bytes == 0) return;
   const std::uint32_t peer = peer_of(call);
-  finish(session_, begin(session_.engine().endpoint(peer), address, key, &parameters), call, peer);
+  finish(session_, begin(session_.engine().ucx().endpoint(peer), address, key, &parameters), call, peer);
 }
 
 void HostWindow::put(const Call& call, Bytes offset, ConstRegion data) {
@@ -143,14 +144,15 @@ void HostWindow::signal(const Call& call, Bytes offset, std::uint64_t value) {
   flush_puts(session_, call, peer);
   fault_point(ProtocolStep::flag);
   finish(session_,
-         ucx_library().functions().put_nbx(session_.engine().endpoint(peer), &value, sizeof value, address, key,
+         ucx_library().functions().put_nbx(session_.engine().ucx().endpoint(peer), &value, sizeof value, address, key,
                                            &parameters),
          call, peer);
 }
 
 void flush_puts(Session& session, const Call& call, std::uint32_t peer) {
   const ucp_request_param_t parameters{};
-  finish(session, ucx_library().functions().worker_flush_nbx(session.engine().ucx().get(), &parameters), call, peer);
+  finish(session, ucx_library().functions().worker_flush_nbx(session.engine().ucx().worker().get(), &parameters), call,
+         peer);
 }
 
 }  // namespace waywiser

@@ -1,4 +1,4 @@
-#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/comm/message/wire.hpp"
 
 #include "waywiser/base/error.hpp"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "waywiser/base/units.hpp"
-#include "waywiser/comm/bootstrap/wire.hpp"
 #include "waywiser/comm/data_type.hpp"
+#include "waywiser/comm/message/wire.hpp"
 
 namespace waywiser {
 

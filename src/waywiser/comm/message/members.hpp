@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 namespace waywiser {
 
@@ -25,7 +25,7 @@ struct Members {
   }
   // Groups made by one split share their number, but no member.
   std::uint32_t key() const { return group << 16 | static_cast<std::uint32_t>(world.front()); }
-  ucp_tag_t tag(int source, std::uint64_t label, const Call& call) const {
+  Tag tag(int source, std::uint64_t label, const Call& call) const {
     return make_tag(group, is_collective(call.kind), source, label, call, generation);
   }
 };

@@ -1,4 +1,4 @@
-#include "waywiser/comm/peer_memory/gpu_window.hpp"
+#include "waywiser/comm/windows/gpu_window.hpp"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "waywiser/comm/network/network_choice.hpp"
+#include "waywiser/comm/bootstrap/network_choice.hpp"
 
 #include <set>
 

@@ -1,9 +1,9 @@
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/message/tag.hpp"
 
 namespace waywiser {
 namespace {
 
-std::string described(ucp_tag_t tag) {
+std::string described(Tag tag) {
   const auto kind = tag >> 15 & 0x1f;
   static_assert(data_types <= 16);
   const auto type = tag >> 11 & 0xf;
@@ -18,15 +18,15 @@ std::string described(ucp_tag_t tag) {
 
 }  // namespace
 
-std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source) {
+std::string why_unlike(const Received& info, Tag expected, std::size_t bytes, int source) {
   const std::string who = "rank " + std::to_string(source);
-  if (is_head(info.sender_tag))
+  if (is_head(info.tag))
     return who + " sent a longer message, by rails, where " + std::to_string(bytes) + " bytes were expected";
-  if ((info.sender_tag ^ expected) >> 8 == 0 && info.sender_tag != expected &&
+  if ((info.tag ^ expected) >> 8 == 0 && info.tag != expected &&
       !has_root(static_cast<CallKind>(expected >> 15 & 0x1f)))
     return who + " sent this message in a group that no longer exists, where it was not received";
-  if (info.sender_tag != expected) return who + " is in " + described(info.sender_tag);
-  return who + " sent " + std::to_string(info.length) + " bytes where " + std::to_string(bytes) + " were expected";
+  if (info.tag != expected) return who + " is in " + described(info.tag);
+  return who + " sent " + std::to_string(info.bytes) + " bytes where " + std::to_string(bytes) + " were expected";
 }
 
 }  // namespace waywiser

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
-#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
@@ -36,8 +36,8 @@ class Transfer : public Activity {
     if (rest_) return rest_->advance();
     if (!session_.engine().test(message_)) return false;
     if (!message_.receiving) return true;
-    if (is_rts(message_.info.sender_tag)) {
-      rest_ = std::make_unique<RendezvousReceive>(session_, call_, peer_, message_.info.sender_tag, into_);
+    if (is_rts(message_.info.tag)) {
+      rest_ = std::make_unique<RendezvousReceive>(session_, call_, peer_, message_.info.tag, into_);
       return rest_->advance();
     }
     if (const auto why = unlike(message_.info, expected_, bytes_, source_))
@@ -70,7 +70,7 @@ class Transfer : public Activity {
   const Call call_;
   const int source_;
   const std::size_t bytes_;
-  ucp_tag_t expected_ = 0;
+  Tag expected_ = 0;
   Message message_;
   Elements into_;
   std::uint32_t peer_ = 0;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/message/activity.hpp"
 #include "waywiser/device/memory.hpp"
 #include "waywiser/device/stream.hpp"
 

@@ -1,4 +1,4 @@
-#include "waywiser/comm/peer_memory/host_staging.hpp"
+#include "waywiser/comm/windows/host_staging.hpp"
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 namespace waywiser {
 

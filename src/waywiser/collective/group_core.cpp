@@ -1,0 +1,103 @@
+#include "waywiser/collective/group_core.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/default_choice.hpp"
+#include "waywiser/comm/windows/host_staging.hpp"
+
+namespace waywiser {
+namespace {
+
+// Ranks of one machine get the same number, so that algorithms can first work within machines.
+std::vector<int> machines_of(const Session& session, const Members& members) {
+  std::vector<int> machines;
+  for (const int rank : members.world) {
+    const std::string& machine = session.introduction(rank).machine_id;
+    const auto same = std::ranges::find_if(
+        members.world, [&](int other) { return session.introduction(other).machine_id == machine; });
+    machines.push_back(static_cast<int>(same - members.world.begin()));
+  }
+  const bool one = std::ranges::all_of(machines, [](int machine) { return machine == 0; });
+  return one ? std::vector<int>() : machines;
+}
+
+}  // namespace
+
+GroupCore::GroupCore(std::shared_ptr<Session> session, Members members)
+    : session_(std::move(session)),
+      members_(std::make_shared<const Members>(std::move(members))),
+      execution_(*session_) {}
+
+void GroupCore::refuse_thread() const {
+  throw Error(ErrorKind::invalid_input,
+              "rank " + std::to_string(rank()) + ": another thread is in a call of this group" +
+                  ": one thread at a time may use a group; make one for each thread by split");
+}
+
+void GroupCore::refuse_rank(int rank, const char* what) const {
+  throw Error(ErrorKind::invalid_input, std::string(what) + " rank " + std::to_string(rank) +
+                                            ": the group has ranks 0 to " + std::to_string(size() - 1));
+}
+
+CollectiveCall GroupCore::next_collective(Collective operation, ConstElements data, std::size_t count, ReduceOp op,
+                                          int root) {
+  CollectiveCall call;
+  call.as = next_call(kind_of(operation), data, -1, op, root);
+  call.operation = operation;
+  call.rank = rank();
+  call.ranks = size();
+  call.root = std::max(root, 0);
+  call.count = count;
+  return call;
+}
+
+CollectiveCall GroupCore::with_machines(const CollectiveCall& call) const {
+  CollectiveCall complete = call;
+  complete.machine_of = machines_of(*session_, *members_);
+  return complete;
+}
+
+void GroupCore::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
+  if (is_staged(input) || is_staged(output))
+    return session_->wait_for(*start(call, std::move(schedule), input, output));
+  const InCall in_call(*session_, call);
+  execution_.begin(members_, call, std::move(schedule), input, output);
+  session_->wait(execution_);
+}
+
+std::shared_ptr<Activity> GroupCore::start(const Call& call, std::shared_ptr<const Schedule> schedule,
+                                           ConstElements input, Elements output) {
+  const InCall in_call(*session_, call);
+  auto staging = std::make_unique<Staging>(*session_);
+  if (!is_staged(input) && !is_staged(output)) staging.reset();
+  auto execution = std::make_shared<Execution>(*session_);
+  execution->begin(members_, call, std::move(schedule), staging ? staging->input(input) : input,
+                   staging ? staging->output(output) : output);
+  const std::shared_ptr<Activity> operation = staged(std::move(execution), std::move(staging));
+  session_->start(operation);
+  return operation;
+}
+
+void GroupCore::run_usual(const CollectiveCall& wanted, ConstElements input, Elements output) {
+  const CollectiveCall here = with_machines(wanted);
+  run(here.as, std::make_shared<const Schedule>(default_algorithm(here, bytes_of(here.as.type)).make(here)), input,
+      output);
+}
+
+void GroupCore::all_gather_for(CallKind kind, ConstElements mine, Elements all) {
+  CollectiveCall wanted = next_collective(Collective::all_gather, mine, mine.count());
+  wanted.as.kind = kind;
+  run_usual(wanted, mine, all);
+}
+
+void GroupCore::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  all_gather_for(CallKind::all_gather, mine, all);
+}
+
+void GroupCore::broadcast(std::span<std::byte> data, int root) {
+  run_usual(next_collective(Collective::broadcast, Elements(data), data.size(), ReduceOp::sum, root), Elements(data),
+            data);
+}
+
+}  // namespace waywiser
