@@ -51,6 +51,13 @@ JoinOptions join_as_client(const Json& meeting, const ServerConnection& connecti
   return options;
 }
 
+Json state_of_server(const RemoteGpuOptions& options) {
+  const Interruptible interruptible(options.interrupted);
+  return ServerConnection::ask(options.address, read_serve_key(options.key), {{"do", "list"}}, answering_patience,
+                               Deadline::in(listing_patience))
+      .second;
+}
+
 }  // namespace
 
 RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
@@ -76,11 +83,10 @@ RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
   return gpu;
 }
 
-std::string remote_server_state(const RemoteGpuOptions& options) {
-  const Interruptible interruptible(options.interrupted);
-  return ServerConnection::ask(options.address, read_serve_key(options.key), {{"do", "list"}}, answering_patience,
-                               Deadline::in(listing_patience))
-      .second.dump();
+std::string remote_server_state(const RemoteGpuOptions& options) { return state_of_server(options).dump(); }
+
+int remote_gpus(const RemoteGpuOptions& options) {
+  return static_cast<int>(require_array(state_of_server(options), "gpus", options.address).size());
 }
 
 }  // namespace waywiser
