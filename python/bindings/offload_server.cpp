@@ -53,7 +53,7 @@ nb::object view_served(nb::handle self, int code, int bits) {
 
 // `call(name, arrays, numbers)` returns a contiguous array, its shape, and the seconds of the function itself.
 FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platform>& platform, const std::string& name,
-                           std::span<const HeldArray> arrays, const RemoteRequest::Numbers& numbers) {
+                           std::span<const HeldArray> arrays, const requests::Numbers& numbers) {
   const nb::gil_scoped_acquire acquired;
   try {
     std::vector<ServedArray> served;

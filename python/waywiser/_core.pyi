@@ -721,7 +721,7 @@ class RemoteGpu:
 
     def close(self) -> None: ...
 
-offload_protocol: int = 2
+offload_protocol: int = 3
 
 def connect_remote_gpu(address: str, key: str, gpu: int, timeout: float, data_plain: bool) -> RemoteGpu: ...
 

@@ -72,14 +72,13 @@ class WorkerRoadsTest : public testing::Test {
     setup.roads = std::make_shared<CarriedRoads>(carried);
     return RemoteWorker(channel, setup);
   }
-  static RemoteRequest request(RequestKind kind, std::uint64_t array) {
-    RemoteRequest made;
-    made.kind = kind;
-    made.array = array;
-    made.secret = std::string(digits_of_road, 'a');
-    made.address = "10.0.0.5:4711";
-    made.head = {DataType::uint8, false, {2, 2048}};
-    return made;
+  static inline const ArrayHead head{DataType::uint8, false, {2, 2048}};
+  static inline const requests::NewArray array{{1, head}};
+  static inline const requests::Zeros zeros{{1, head}};
+  static inline const requests::Get get{{5}};
+  static requests::Give give(bool plain = false) { return {1, std::string(digits_of_road, 'a'), plain}; }
+  static requests::Take take(char of_secret = 'a', bool plain = false) {
+    return {5, std::string(digits_of_road, of_secret), "10.0.0.5:4711", plain};
   }
   std::string serve(RemoteWorker& worker, const std::vector<RemoteRequest>& requests) {
     worker.serve(frame_with(requests));
@@ -91,53 +90,48 @@ class WorkerRoadsTest : public testing::Test {
 TEST_F(WorkerRoadsTest, AnArrayGoesFromOneWorkerToAnother) {
   RemoteWorker one = worker_of(1 << 20), other = worker_of(1 << 20);
   channel.fill = std::byte{7};
-  EXPECT_EQ(serve(one, {request(RequestKind::array, 1), request(RequestKind::give, 1)}), "");
+  EXPECT_EQ(serve(one, {array, give()}), "");
   EXPECT_EQ(channel.replies.back().address, "10.0.0.5:4711");
-  EXPECT_EQ(serve(other, {request(RequestKind::take, 5), request(RequestKind::get, 5)}), "");
+  EXPECT_EQ(serve(other, {take(), get}), "");
   EXPECT_EQ(channel.sent, std::vector(4096, std::byte{7}));
   EXPECT_EQ(channel.replies.back().head, (ArrayHead{DataType::uint8, false, {2, 2048}}));
 }
 
 TEST_F(WorkerRoadsTest, BothWorkersHearThatAnArrayGoesUnencrypted) {
   RemoteWorker one = worker_of(1 << 20), other = worker_of(1 << 20);
-  RemoteRequest give = request(RequestKind::give, 1), take = request(RequestKind::take, 5);
-  give.plain = take.plain = true;
-  EXPECT_EQ(serve(one, {request(RequestKind::array, 1), give}), "");
+  EXPECT_EQ(serve(one, {array, give(true)}), "");
   EXPECT_TRUE(carried.plain);
-  EXPECT_EQ(serve(other, {take, request(RequestKind::get, 5)}), "");
+  EXPECT_EQ(serve(other, {take('a', true), get}), "");
   const auto encrypting = open_array_roads("127.0.0.1", {true, false}, {});
   for (const auto& road :
-       std::vector<std::function<void()>>{[&] { encrypting->wait(give.secret, true, [](const std::string&) {}); },
-                                          [&] { encrypting->join(give.secret, true, "127.0.0.1:4711"); }})
+       std::vector<std::function<void()>>{[&] { encrypting->wait(carried.secret, true, [](const std::string&) {}); },
+                                          [&] { encrypting->join(carried.secret, true, "127.0.0.1:4711"); }})
     EXPECT_THROW(road(), Error);
 }
 
 TEST_F(WorkerRoadsTest, WhatCannotBeGivenIsTold) {
   RemoteWorker one = worker_of(1 << 20);
-  EXPECT_EQ(serve(one, {request(RequestKind::give, 1)}), "array 1: there is no array 1");
+  EXPECT_EQ(serve(one, {give()}), "array 1: there is no array 1");
   EXPECT_EQ(channel.replies.size(), 1u);
   EXPECT_EQ(channel.replies.back().address, "");
   carried.breaks = true;
-  EXPECT_EQ(serve(one, {request(RequestKind::zeros, 1), request(RequestKind::give, 1)}), "");
-  EXPECT_EQ(serve(one, {request(RequestKind::synchronize, 0)}), "array 1: the road broke");
+  EXPECT_EQ(serve(one, {zeros, give()}), "");
+  EXPECT_EQ(serve(one, {requests::Synchronize{}}), "array 1: the road broke");
   RemoteWorker without(channel, {platform, gpu(0), 1 << 20, {}, 20});
-  EXPECT_EQ(serve(without, {request(RequestKind::zeros, 1), request(RequestKind::give, 1)}),
-            "array 1: this server has no road to another one");
+  EXPECT_EQ(serve(without, {zeros, give()}), "array 1: this server has no road to another one");
 }
 
 TEST_F(WorkerRoadsTest, WhatCannotBeTakenIsThrownAwayAndTold) {
   RemoteWorker one = worker_of(1 << 20), small = worker_of(1 << 10);
-  const auto synchronize = request(RequestKind::synchronize, 0);
-  serve(one, {request(RequestKind::zeros, 1), request(RequestKind::give, 1)});
-  EXPECT_EQ(serve(small, {request(RequestKind::take, 5), synchronize}),
+  const requests::Synchronize synchronize;
+  serve(one, {zeros, give()});
+  EXPECT_EQ(serve(small, {take(), synchronize}),
             "array 5: 4096 bytes more than the 0 in use are above this server's limit of 1024");
   EXPECT_TRUE(carried.bytes.empty());
-  EXPECT_EQ(serve(small, {request(RequestKind::take, 5), synchronize}), "array 5: the road broke");
+  EXPECT_EQ(serve(small, {take(), synchronize}), "array 5: the road broke");
   EXPECT_EQ(small.used(), 0u);
-  RemoteRequest stranger = request(RequestKind::take, 5);
-  stranger.secret = std::string(digits_of_road, 'b');
-  EXPECT_EQ(serve(small, {stranger, synchronize}), "array 5: nobody waits there");
-  RemoteRequest wrong = request(RequestKind::take, 5);
+  EXPECT_EQ(serve(small, {take('b'), synchronize}), "array 5: nobody waits there");
+  requests::Take wrong = take();
   wrong.secret = "short";
   EXPECT_THROW(small.serve(frame_with({wrong})), Error);
 }
