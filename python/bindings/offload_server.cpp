@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -13,6 +14,7 @@
 #include "bindings/group_call.hpp"
 #include "waywiser/kernels/elementwise.hpp"
 #include "waywiser/offload/serve_client.hpp"
+#include "waywiser/offload/serve_line.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -121,9 +123,61 @@ double add_here(const GpuMemory& result, const GpuMemory& a, const GpuMemory& b,
   return end->since(*begin);
 }
 
+// Python's socket keeps its own descriptor.
+void make_line(ServeLine* self, int socket) {
+  Descriptor own(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (!own.open()) throw Error(ErrorKind::io, "no descriptor for a connection: " + last_system_error());
+  new (self) ServeLine(std::move(own));
+}
+
+std::span<const std::byte> bytes_in(const nb::bytes& text) {
+  return {static_cast<const std::byte*>(text.data()), text.size()};
+}
+
+nb::bytes bytes_of(std::span<const std::byte> bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+bool hear_client(ServeLine& self, const nb::callable& key) {
+  return self.hear_client([&key] {
+    const auto told = nb::cast<nb::bytes>(key());
+    const auto bytes = bytes_in(told);
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+}
+
+void send_text(ServeLine& self, const nb::bytes& text, double seconds) {
+  const std::string_view words(text.c_str(), text.size());
+  without_gil([&] { self.send(words, Deadline::in(seconds)); });
+}
+
+nb::bytes receive_text(ServeLine& self, double seconds) {
+  std::string text;
+  without_gil([&] { text = self.receive(Deadline::in(seconds)); });
+  return bytes_of(std::as_bytes(std::span(text)));
+}
+
+void bind_serve_line(nb::module_& m) {
+  nb::class_<ServeLine>(m, "ServeLine", "Between a client and a server that prove the key to each other. Raises Error.")
+      .def("__init__", make_line, "socket"_a, "On a copy of the descriptor.")
+      .def(
+          "greet_server",
+          [](ServeLine& self, const nb::bytes& key, double seconds) {
+            self.greet_server(bytes_in(key), Deadline::in(seconds));
+          },
+          "key"_a, "seconds"_a, "The client's side.")
+      .def("hear_client", hear_client, "key"_a, "The server's side: never waits. False: more has to come.")
+      .def("send", send_text, "text"_a, "seconds"_a)
+      .def("receive", receive_text, "seconds"_a)
+      .def_prop_ro("secret", [](const ServeLine& self) {
+        const auto secret = self.secret().bytes();
+        return std::string(reinterpret_cast<const char*>(secret.data()), secret.size());
+      });
+  m.attr("serve_later") = bytes_of(frame_bytes(FrameKind::later, {}));
+}
+
 }  // namespace
 
 void bind_offload_server(nb::module_& m) {
+  bind_serve_line(m);
   nb::class_<ServedArray>(m, "ServedArray", "An array of a worker's client.")
       .def_prop_ro("shape", [](const ServedArray& self) { return self.held.head.shape; })
       .def_prop_ro("type", [](const ServedArray& self) { return type_text(self.held.head); })
