@@ -75,18 +75,18 @@ FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platf
   }
 }
 
-// `roads`: the address of this machine, whether to encrypt, and whether arrays may go unencrypted to other machines.
+// `line`: the address of this machine, whether to encrypt, and whether arrays may go unencrypted to other machines.
 // `limits`: bytes, requests and seconds of the client.
-void serve(Group& group, const Gpus& gpus, int index, const std::tuple<std::string, bool, bool>& roads,
+void serve(Group& group, const Gpus& gpus, int index, const std::tuple<std::string, bool, bool>& line,
            const nb::callable& may_join, const std::tuple<Bytes, std::uint64_t, double>& limits,
            std::vector<std::string> names, bool builtins_only, const nb::callable& call, const nb::callable& tell) {
   RemoteWorker::Setup setup;
-  const auto& [host, encrypt, data_plain] = roads;
+  const auto& [host, encrypt, data_plain] = line;
   setup.platform = gpus.platform;
   setup.gpu = gpu(index);
   setup.limit = std::get<0>(limits);
   setup.limits = {std::get<1>(limits), std::get<2>(limits)};
-  setup.roads = open_array_roads(host, {encrypt, data_plain}, [&](const std::string& other) {
+  setup.lines = open_worker_lines(host, {encrypt, data_plain}, [&](const std::string& other) {
     const nb::gil_scoped_acquire acquired;
     return nb::cast<bool>(may_join(other));
   });
@@ -187,6 +187,6 @@ void bind_offload_server(nb::module_& m) {
       .def("view", view_served, "code"_a, "bits"_a, "As an array for DLPack.");
   m.def("add_here", add_here, "result"_a, "a"_a, "b"_a, "count"_a, "times"_a,
         "result = a + times * b, of float32 numbers on one GPU; returns its seconds.");
-  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "roads"_a, "may_join"_a, "limits"_a, "names"_a,
+  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "line"_a, "may_join"_a, "limits"_a, "names"_a,
         "builtins_only"_a, "call"_a, "tell"_a, "Carries out the requests of a client until it ends. Raises Error.");
 }

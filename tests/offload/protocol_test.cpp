@@ -13,7 +13,7 @@ std::vector<RemoteRequest> made_up() {
   const requests::PartOfArray part{1, 4, 5};
   const requests::PinnedPlace place{6, 7};
   const LaunchShape shape{{11, 12, 13}, {14, 15, 16}, 17};
-  const std::string secret(digits_of_road, 'a');
+  const std::string secret(digits_of_secret, 'a');
   return {requests::Synchronize{},
           requests::End{},
           requests::Zeros{{1, head}},

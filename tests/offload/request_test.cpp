@@ -65,7 +65,7 @@ class RandomRequests {
 
  private:
   std::string secret() {
-    std::string digits(digits_of_road, ' ');
+    std::string digits(digits_of_secret, ' ');
     for (char& digit : digits) digit = "0123456789abcdef"[below(16)];
     return digits;
   }

@@ -215,7 +215,7 @@ TEST_F(WorkerStreamsTest, FreedMemoryIsNotGivenOutWhileAStreamUsesIt) {
 }
 
 TEST_F(WorkerStreamsTest, UnencryptedArraysAreAskedForAndMayBeRefused) {
-  const requests::OpenPlain plain{std::string(digits_of_road, 'b')};
+  const requests::OpenPlain plain{std::string(digits_of_secret, 'b')};
   EXPECT_EQ(serve({plain}), "unencrypted arrays: not admitted");
   channel.admits_plain = true;
   EXPECT_EQ(serve({plain}), "");

@@ -153,7 +153,7 @@ std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
   if (&other == this) throw Error(ErrorKind::invalid_input, name() + ": an array of this GPU itself");
   const auto also = other.state_->alone("copy_of");
   state_->answer("copy_of");  // or the other server would wait for all earlier requests here
-  std::array<std::byte, digits_of_road / 2> random{};
+  std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
   const requests::Give give{array, hexadecimal(random), copies_plain(other)};
   requests::Take take{++state_->last, give.secret, "", give.plain};

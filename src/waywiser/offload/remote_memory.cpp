@@ -88,7 +88,7 @@ PinnedMemory RemoteGpu::pinned(Bytes bytes) {
   state_->answer("pinned");  // reports what has failed before
   state_->forget_pinned();
   const auto block = std::make_shared<PinnedMemory::Block>(bytes);
-  std::array<std::byte, digits_of_road / 2> random{};
+  std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
   const requests::Pin pin{++state_->last, bytes, static_cast<std::uint64_t>(block->file.number()), hexadecimal(random)};
   std::memcpy(block->secret(), pin.secret.data(), pin.secret.size());

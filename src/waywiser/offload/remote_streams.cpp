@@ -51,7 +51,7 @@ void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
     state_->wants_plain = true;
     return;
   }
-  std::array<std::byte, digits_of_road / 2> random{};
+  std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
   const std::string secret = hexadecimal(random);
   const RemoteReply reply = state_->answer("data_plain", requests::OpenPlain{secret});

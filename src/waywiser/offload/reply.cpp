@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "waywiser/comm/bootstrap/wire.hpp"
-#include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {
 namespace {

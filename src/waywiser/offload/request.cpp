@@ -59,8 +59,8 @@ class FieldReader {
   }
   void text(std::string& text, std::size_t most) { text = reader_.text(most); }
   void secret(std::string& secret) {
-    text(secret, digits_of_road);
-    if (secret.size() != digits_of_road || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
+    text(secret, digits_of_secret);
+    if (secret.size() != digits_of_secret || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
       reader_.refuse("a secret that is not 64 hexadecimal digits");
   }
   void flag(bool& is_set) { is_set = byte() != 0; }

@@ -9,9 +9,9 @@
 
 #include "waywiser/comm/bootstrap/wire.hpp"
 #include "waywiser/offload/array_head.hpp"
-#include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/data_road.hpp"
 #include "waywiser/offload/launch.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "waywiser/device/platform.hpp"
-#include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/array_staging.hpp"
 #include "waywiser/offload/client_kernels.hpp"
 #include "waywiser/offload/client_memory.hpp"
@@ -17,6 +16,7 @@
 #include "waywiser/offload/gpu_work.hpp"
 #include "waywiser/offload/reply.hpp"
 #include "waywiser/offload/request.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {
 
@@ -63,7 +63,7 @@ class RemoteWorker {
     Seconds patience = 60;       // for the GPU
     bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
     std::function<std::unique_ptr<KernelMaker>(const Platform&, Place gpu)> kernels = open_kernel_maker;
-    std::shared_ptr<ArrayRoads> roads = {};  // nullptr: none
+    std::shared_ptr<WorkerLines> lines = {};  // nullptr: none
     ClientLimits limits = {};
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
@@ -110,7 +110,7 @@ class RemoteWorker {
   Bytes taken();  // of all arrays, and of freed ones that work under way may use
   bool forget_memory(std::uint64_t number);
   void check_limits();
-  ArrayRoads& roads() const;
+  WorkerLines& lines() const;
   ClientKernels& kernels();
   HeldArray result_of(const requests::Run& run);
   HeldArray on_gpu(HeldArray result);

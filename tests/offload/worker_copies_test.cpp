@@ -17,46 +17,46 @@ struct Carried {
   bool breaks = false, plain = false;
 };
 
-class CarriedRoad final : public ArrayRoad {
+class CarriedLine final : public WorkerLine {
  public:
-  explicit CarriedRoad(Carried& carried) : carried_(carried) {}
+  explicit CarriedLine(Carried& carried) : carried_(carried) {}
   void send(std::span<const std::byte> bytes) override {
     carried_.bytes.insert(carried_.bytes.end(), bytes.begin(), bytes.end());
   }
   void receive(std::span<std::byte> bytes) override {
-    if (carried_.bytes.size() < bytes.size()) throw Error(ErrorKind::io, "the road broke");
+    if (carried_.bytes.size() < bytes.size()) throw Error(ErrorKind::io, "the line broke");
     std::ranges::copy_n(carried_.bytes.begin(), static_cast<std::ptrdiff_t>(bytes.size()), bytes.begin());
     carried_.bytes.erase(carried_.bytes.begin(), carried_.bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size()));
   }
   void close() override {
-    if (carried_.breaks) throw Error(ErrorKind::io, "the road broke");
+    if (carried_.breaks) throw Error(ErrorKind::io, "the line broke");
   }
 
  private:
   Carried& carried_;
 };
 
-class CarriedRoads final : public ArrayRoads {
+class CarriedLines final : public WorkerLines {
  public:
-  explicit CarriedRoads(Carried& carried) : carried_(carried) {}
-  std::unique_ptr<ArrayRoad> wait(const std::string& secret, bool plain,
-                                  const std::function<void(const std::string& address)>& announce) override {
+  explicit CarriedLines(Carried& carried) : carried_(carried) {}
+  std::unique_ptr<WorkerLine> wait(const std::string& secret, bool plain,
+                                   const std::function<void(const std::string& address)>& announce) override {
     carried_.secret = secret;
     carried_.plain = plain;
     announce("10.0.0.5:4711");
-    return std::make_unique<CarriedRoad>(carried_);
+    return std::make_unique<CarriedLine>(carried_);
   }
-  std::unique_ptr<ArrayRoad> join(const std::string& secret, bool plain, const std::string& address) override {
+  std::unique_ptr<WorkerLine> join(const std::string& secret, bool plain, const std::string& address) override {
     if (secret != carried_.secret || plain != carried_.plain || address != "10.0.0.5:4711")
       throw Error(ErrorKind::io, "nobody waits there");
-    return std::make_unique<CarriedRoad>(carried_);
+    return std::make_unique<CarriedLine>(carried_);
   }
 
  private:
   Carried& carried_;
 };
 
-class WorkerRoadsTest : public testing::Test {
+class WorkerCopiesTest : public testing::Test {
  protected:
   static std::shared_ptr<Platform> virtual_platform() {
     VirtualMachine machine;
@@ -69,16 +69,16 @@ class WorkerRoadsTest : public testing::Test {
 
   RemoteWorker worker_of(Bytes limit) {
     RemoteWorker::Setup setup{platform, gpu(0), limit, {}, 20};
-    setup.roads = std::make_shared<CarriedRoads>(carried);
+    setup.lines = std::make_shared<CarriedLines>(carried);
     return RemoteWorker(channel, setup);
   }
   static inline const ArrayHead head{DataType::uint8, false, {2, 2048}};
   static inline const requests::NewArray array{{1, head}};
   static inline const requests::Zeros zeros{{1, head}};
   static inline const requests::Get get{{5}};
-  static requests::Give give(bool plain = false) { return {1, std::string(digits_of_road, 'a'), plain}; }
+  static requests::Give give(bool plain = false) { return {1, std::string(digits_of_secret, 'a'), plain}; }
   static requests::Take take(char of_secret = 'a', bool plain = false) {
-    return {5, std::string(digits_of_road, of_secret), "10.0.0.5:4711", plain};
+    return {5, std::string(digits_of_secret, of_secret), "10.0.0.5:4711", plain};
   }
   std::string serve(RemoteWorker& worker, const std::vector<RemoteRequest>& requests) {
     worker.serve(frame_with(requests));
@@ -87,7 +87,7 @@ class WorkerRoadsTest : public testing::Test {
   }
 };
 
-TEST_F(WorkerRoadsTest, AnArrayGoesFromOneWorkerToAnother) {
+TEST_F(WorkerCopiesTest, AnArrayGoesFromOneWorkerToAnother) {
   RemoteWorker one = worker_of(1 << 20), other = worker_of(1 << 20);
   channel.fill = std::byte{7};
   EXPECT_EQ(serve(one, {array, give()}), "");
@@ -97,38 +97,38 @@ TEST_F(WorkerRoadsTest, AnArrayGoesFromOneWorkerToAnother) {
   EXPECT_EQ(channel.replies.back().head, (ArrayHead{DataType::uint8, false, {2, 2048}}));
 }
 
-TEST_F(WorkerRoadsTest, BothWorkersHearThatAnArrayGoesUnencrypted) {
+TEST_F(WorkerCopiesTest, BothWorkersHearThatAnArrayGoesUnencrypted) {
   RemoteWorker one = worker_of(1 << 20), other = worker_of(1 << 20);
   EXPECT_EQ(serve(one, {array, give(true)}), "");
   EXPECT_TRUE(carried.plain);
   EXPECT_EQ(serve(other, {take('a', true), get}), "");
-  const auto encrypting = open_array_roads("127.0.0.1", {true, false}, {});
-  for (const auto& road :
+  const auto encrypting = open_worker_lines("127.0.0.1", {true, false}, {});
+  for (const auto& way :
        std::vector<std::function<void()>>{[&] { encrypting->wait(carried.secret, true, [](const std::string&) {}); },
                                           [&] { encrypting->join(carried.secret, true, "127.0.0.1:4711"); }})
-    EXPECT_THROW(road(), Error);
+    EXPECT_THROW(way(), Error);
 }
 
-TEST_F(WorkerRoadsTest, WhatCannotBeGivenIsTold) {
+TEST_F(WorkerCopiesTest, WhatCannotBeGivenIsTold) {
   RemoteWorker one = worker_of(1 << 20);
   EXPECT_EQ(serve(one, {give()}), "array 1: there is no array 1");
   EXPECT_EQ(channel.replies.size(), 1u);
   EXPECT_EQ(channel.replies.back().address, "");
   carried.breaks = true;
   EXPECT_EQ(serve(one, {zeros, give()}), "");
-  EXPECT_EQ(serve(one, {requests::Synchronize{}}), "array 1: the road broke");
+  EXPECT_EQ(serve(one, {requests::Synchronize{}}), "array 1: the line broke");
   RemoteWorker without(channel, {platform, gpu(0), 1 << 20, {}, 20});
-  EXPECT_EQ(serve(without, {zeros, give()}), "array 1: this server has no road to another one");
+  EXPECT_EQ(serve(without, {zeros, give()}), "array 1: this server has no way to another one");
 }
 
-TEST_F(WorkerRoadsTest, WhatCannotBeTakenIsThrownAwayAndTold) {
+TEST_F(WorkerCopiesTest, WhatCannotBeTakenIsThrownAwayAndTold) {
   RemoteWorker one = worker_of(1 << 20), small = worker_of(1 << 10);
   const requests::Synchronize synchronize;
   serve(one, {zeros, give()});
   EXPECT_EQ(serve(small, {take(), synchronize}),
             "array 5: 4096 bytes more than the 0 in use are above this server's limit of 1024");
   EXPECT_TRUE(carried.bytes.empty());
-  EXPECT_EQ(serve(small, {take(), synchronize}), "array 5: the road broke");
+  EXPECT_EQ(serve(small, {take(), synchronize}), "array 5: the line broke");
   EXPECT_EQ(small.used(), 0u);
   EXPECT_EQ(serve(small, {take('b'), synchronize}), "array 5: nobody waits there");
   requests::Take wrong = take();

@@ -14,11 +14,11 @@ struct ProxyAnswer {
 
 // The messages between the proxies of a heap: what a rank asks for, and what it is answered, each with bytes that
 // follow. Between two ranks those of one kind arrive in the order of their calls.
-class ProxyRoad {
+class ProxyMessages {
  public:
   enum class Kind { request, piece, answer, answer_piece };
 
-  ProxyRoad(Session& session, std::shared_ptr<const Members> members)
+  ProxyMessages(Session& session, std::shared_ptr<const Members> members)
       : session_(session), members_(std::move(members)) {
     call_.kind = CallKind::put;
     call_.group = members_->key();
