@@ -18,7 +18,8 @@ set(public_headers
   kernels/block/cuda_block.cuh kernels/block/host_block.hpp kernels/block/ll128.hpp kernels/block/ll_packet.hpp
   kernels/block/ranks.hpp kernels/block/tag.hpp kernels/block/word_access.hpp kernels/copy_body.hpp device/trap.hpp
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp
-  offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_gpu.hpp offload/remote_times.hpp
+  offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_driver.hpp
+  offload/remote_gpu.hpp offload/remote_times.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/message/on_failure.hpp
   base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -13,6 +14,7 @@
 #include "bindings/group_call.hpp"
 #include "waywiser/kernels/elementwise.hpp"
 #include "waywiser/offload/serve_client.hpp"
+#include "waywiser/offload/serve_line.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -53,7 +55,7 @@ nb::object view_served(nb::handle self, int code, int bits) {
 
 // `call(name, arrays, numbers)` returns a contiguous array, its shape, and the seconds of the function itself.
 FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platform>& platform, const std::string& name,
-                           std::span<const HeldArray> arrays, const RemoteRequest::Numbers& numbers) {
+                           std::span<const HeldArray> arrays, const requests::Numbers& numbers) {
   const nb::gil_scoped_acquire acquired;
   try {
     std::vector<ServedArray> served;
@@ -73,18 +75,18 @@ FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platf
   }
 }
 
-// `roads`: the address of this machine, whether to encrypt, and whether arrays may go unencrypted to other machines.
+// `line`: the address of this machine, whether to encrypt, and whether arrays may go unencrypted to other machines.
 // `limits`: bytes, requests and seconds of the client.
-void serve(Group& group, const Gpus& gpus, int index, const std::tuple<std::string, bool, bool>& roads,
+void serve(Group& group, const Gpus& gpus, int index, const std::tuple<std::string, bool, bool>& line,
            const nb::callable& may_join, const std::tuple<Bytes, std::uint64_t, double>& limits,
            std::vector<std::string> names, bool builtins_only, const nb::callable& call, const nb::callable& tell) {
   RemoteWorker::Setup setup;
-  const auto& [host, encrypt, data_plain] = roads;
+  const auto& [host, encrypt, data_plain] = line;
   setup.platform = gpus.platform;
   setup.gpu = gpu(index);
   setup.limit = std::get<0>(limits);
   setup.limits = {std::get<1>(limits), std::get<2>(limits)};
-  setup.roads = open_array_roads(host, {encrypt, data_plain}, [&](const std::string& other) {
+  setup.lines = open_worker_lines(host, {encrypt, data_plain}, [&](const std::string& other) {
     const nb::gil_scoped_acquire acquired;
     return nb::cast<bool>(may_join(other));
   });
@@ -121,9 +123,61 @@ double add_here(const GpuMemory& result, const GpuMemory& a, const GpuMemory& b,
   return end->since(*begin);
 }
 
+// Python's socket keeps its own descriptor.
+void make_line(ServeLine* self, int socket) {
+  Descriptor own(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (!own.open()) throw Error(ErrorKind::io, "no descriptor for a connection: " + last_system_error());
+  new (self) ServeLine(std::move(own));
+}
+
+std::span<const std::byte> bytes_in(const nb::bytes& text) {
+  return {static_cast<const std::byte*>(text.data()), text.size()};
+}
+
+nb::bytes bytes_of(std::span<const std::byte> bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+bool hear_client(ServeLine& self, const nb::callable& key) {
+  return self.hear_client([&key] {
+    const auto told = nb::cast<nb::bytes>(key());
+    const auto bytes = bytes_in(told);
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+}
+
+void send_text(ServeLine& self, const nb::bytes& text, double seconds) {
+  const std::string_view words(text.c_str(), text.size());
+  without_gil([&] { self.send(words, Deadline::in(seconds)); });
+}
+
+nb::bytes receive_text(ServeLine& self, double seconds) {
+  std::string text;
+  without_gil([&] { text = self.receive(Deadline::in(seconds)); });
+  return bytes_of(std::as_bytes(std::span(text)));
+}
+
+void bind_serve_line(nb::module_& m) {
+  nb::class_<ServeLine>(m, "ServeLine", "Between a client and a server that prove the key to each other. Raises Error.")
+      .def("__init__", make_line, "socket"_a, "On a copy of the descriptor.")
+      .def(
+          "greet_server",
+          [](ServeLine& self, const nb::bytes& key, double seconds) {
+            self.greet_server(bytes_in(key), Deadline::in(seconds));
+          },
+          "key"_a, "seconds"_a, "The client's side.")
+      .def("hear_client", hear_client, "key"_a, "The server's side: never waits. False: more has to come.")
+      .def("send", send_text, "text"_a, "seconds"_a)
+      .def("receive", receive_text, "seconds"_a)
+      .def_prop_ro("secret", [](const ServeLine& self) {
+        const auto secret = self.secret().bytes();
+        return std::string(reinterpret_cast<const char*>(secret.data()), secret.size());
+      });
+  m.attr("serve_later") = bytes_of(frame_bytes(FrameKind::later, {}));
+}
+
 }  // namespace
 
 void bind_offload_server(nb::module_& m) {
+  bind_serve_line(m);
   nb::class_<ServedArray>(m, "ServedArray", "An array of a worker's client.")
       .def_prop_ro("shape", [](const ServedArray& self) { return self.held.head.shape; })
       .def_prop_ro("type", [](const ServedArray& self) { return type_text(self.held.head); })
@@ -133,6 +187,6 @@ void bind_offload_server(nb::module_& m) {
       .def("view", view_served, "code"_a, "bits"_a, "As an array for DLPack.");
   m.def("add_here", add_here, "result"_a, "a"_a, "b"_a, "count"_a, "times"_a,
         "result = a + times * b, of float32 numbers on one GPU; returns its seconds.");
-  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "roads"_a, "may_join"_a, "limits"_a, "names"_a,
+  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "line"_a, "may_join"_a, "limits"_a, "names"_a,
         "builtins_only"_a, "call"_a, "tell"_a, "Carries out the requests of a client until it ends. Raises Error.");
 }

@@ -6,7 +6,7 @@
 #include "bindings/bindings.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/machine_connection.hpp"
-#include "waywiser/comm/bootstrap/machine_service.hpp"
+#include "waywiser/measure/machine_service.hpp"
 #include "waywiser/measure/peer_process.hpp"
 
 namespace nb = nanobind;

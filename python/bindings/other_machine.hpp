@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/comm/bootstrap/remote_machine.hpp"
+#include "waywiser/measure/remote_machine.hpp"
 #include "waywiser/measure/two_process_meter.hpp"
 
 // Fresh lines to the machine of rank 1; nothing where there is none.

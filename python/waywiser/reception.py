@@ -31,14 +31,6 @@ _COUNTED = 0.5  # seconds for which the number of free descriptors is taken for 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-def take(sock: socket.socket, size: int) -> Talk[bytes]:
-    """So many bytes. Raises TransferError."""
-    data = bytearray()
-    while len(data) < size:
-        data += yield from take_some(sock, size - len(data))
-    return bytes(data)
-
-
 def take_some(sock: socket.socket, most: int) -> Talk[bytes]:
     """What is there, one byte or more. Raises TransferError."""
     while True:

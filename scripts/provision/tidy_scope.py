@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "tests/long_results.md"
-OURS = ("src/", "python/bindings/")
+OURS = ("src/", "plugins/", "python/bindings/")
 APART = ("src/waywiser/sim/", "src/waywiser/bench/", "python/bindings/")  # left out where nothing is known
 FOLDERS = (Path("/"), ROOT / "src", ROOT / "python", ROOT)  # an include is below one of them; a unit names whole paths
 SETTINGS = (".clang-tidy", "CMakeLists.txt", "cmake/Targets.cmake", "scripts/provision/tidy_scope.py")
@@ -19,7 +19,7 @@ TOOLS = "^lint = "  # the line of pyproject.toml with the version of clang-tidy
 @cache
 def _included(file):
     names = re.findall(r'^#include "([^"]+)"', file.read_text(errors="replace"), re.MULTILINE)
-    return [folder / name for name in names for folder in FOLDERS if (folder / name).is_file()]
+    return [folder / name for name in names for folder in (*FOLDERS, file.parent) if (folder / name).is_file()]
 
 
 def with_headers(file, seen=None):

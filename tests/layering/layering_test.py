@@ -29,7 +29,6 @@ MAY_INCLUDE = {
     "halo": {"base", "device", "topology", "measure", "policy", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "c": {"base", "device", "path", "measure", "policy", "comm", "group", "halo", "offload"},
-    "shim": {"base", "device", "offload"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
@@ -47,7 +46,10 @@ PUBLIC_HEADERS = [
             "host_heap_block",
         )
     ),
-    *(f"offload/{name}.hpp" for name in ("array_head", "connect", "launch", "remote_gpu", "remote_times")),
+    *(
+        f"offload/{name}.hpp"
+        for name in ("array_head", "connect", "launch", "remote_driver", "remote_gpu", "remote_times")
+    ),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40  # of any class

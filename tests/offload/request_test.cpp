@@ -27,88 +27,92 @@ class RandomRequests {
     for (auto dimensions = below(5); dimensions > 0; --dimensions) head.shape.push_back(below(1000));
     return head;
   }
+  // Of any kind.
   RemoteRequest request() {
-    RemoteRequest request;
-    request.kind = static_cast<RequestKind>(1 + below(last_request_kind));
-    request.array = random_();
-    switch (request.kind) {
-      case RequestKind::zeros:
-      case RequestKind::array: request.head = head(); break;
-      case RequestKind::put: add_part(request); break;
-      case RequestKind::run: add_call(request); break;
-      case RequestKind::pin:
-        request.bytes = below(largest_remote_array + 1);
-        request.at = random_();
-        add_secret(request);
-        break;
-      case RequestKind::array_from:
-      case RequestKind::get_into:
-        request.head = head();
-        add_place(request);
-        break;
-      case RequestKind::put_from:
-      case RequestKind::begin_put:
-      case RequestKind::get_part:
-      case RequestKind::copy:
-        add_part(request);
-        add_place(request);
-        break;
-      case RequestKind::fill:
-        add_part(request);
-        request.at = random_();
-        request.earlier = random_();
-        break;
-      case RequestKind::start:
-        add_shape(request);
-        request.parameters = text(most_parameter_bytes);
-        break;
-      case RequestKind::ask:
-        add_call(request);
-        request.bytes = below(longest_kernel_name + 1);
-        break;
-      case RequestKind::take: request.address = text(longest_address); [[fallthrough]];
-      case RequestKind::give:
-      case RequestKind::plain: add_secret(request); break;
-      case RequestKind::since: request.earlier = random_(); break;
-      case RequestKind::road: request.road = data_roads[below(data_roads.size())]; break;
-      case RequestKind::code: request.bytes = below(longest_code + 1); break;
-      case RequestKind::launch:
-        request.function = text(longest_function_name);
-        add_shape(request);
-        for (auto count = below(9); count > 0; --count)
-          request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(below(5)), random_()});
-        break;
-      default: break;
-    }
-    return request;
+    const std::vector<RemoteRequest> all{
+        requests::Synchronize{},
+        requests::End{},
+        requests::Zeros{{random_(), head()}},
+        requests::NewArray{{random_(), head()}},
+        requests::Put{part()},
+        requests::Get{{random_()}},
+        requests::Free{{random_()}},
+        requests::Run{random_(), text(longest_function_name), numbers(), named_numbers()},
+        requests::LoadCode{random_(), below(longest_code + 1)},
+        requests::LaunchKernel{random_(), text(longest_function_name), shape(), arguments()},
+        requests::Give{random_(), secret(), below(2) == 0},
+        requests::Take{random_(), secret(), text(longest_address), below(2) == 0},
+        requests::UseRoad{data_roads[below(data_roads.size())]},
+        requests::OpenPlain{secret()},
+        requests::UseStream{{random_()}},
+        requests::Record{{random_()}},
+        requests::Wait{{random_()}},
+        requests::Await{{random_()}},
+        requests::Since{random_(), random_()},
+        requests::Pin{random_(), below(largest_remote_array + 1), random_(), secret()},
+        requests::ArrayFrom{{random_(), head(), place()}},
+        requests::PutFrom{{part(), place()}},
+        requests::BeginPut{{part(), place()}},
+        requests::GetInto{{random_(), head(), place()}},
+        requests::CopyBytes{part(), random_(), random_()},
+        requests::Fill{part(), random_(), random_()},
+        requests::GetPart{{part(), place()}},
+        requests::StartKernel{random_(), shape(), text(most_parameter_bytes)},
+        requests::Ask{text(longest_function_name), random_(), numbers(), below(longest_kernel_name + 1)}};
+    EXPECT_EQ(all.size(), std::variant_size_v<RemoteRequest>);
+    return all[below(all.size())];
   }
 
  private:
-  void add_secret(RemoteRequest& request) {
-    for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
+  std::string secret() {
+    std::string digits(digits_of_secret, ' ');
+    for (char& digit : digits) digit = "0123456789abcdef"[below(16)];
+    return digits;
   }
-  void add_part(RemoteRequest& request) {
-    request.offset = random_();
-    request.bytes = below(largest_remote_array + 1);
+  requests::PartOfArray part() { return {random_(), random_(), below(largest_remote_array + 1)}; }
+  requests::PinnedPlace place() { return {random_(), random_()}; }
+  std::vector<std::uint64_t> numbers() {
+    std::vector<std::uint64_t> numbers(below(9));
+    for (std::uint64_t& number : numbers) number = random_();
+    return numbers;
   }
-  void add_place(RemoteRequest& request) {
-    request.memory = random_();
-    request.at = random_();
+  requests::Numbers named_numbers() {
+    requests::Numbers numbers(below(4));
+    for (auto& number : numbers) number = {text(longest_number_name), static_cast<double>(below(1000)) / 7};
+    return numbers;
   }
-  void add_call(RemoteRequest& request) {
-    request.function = text(longest_function_name);
-    for (auto count = below(9); count > 0; --count) request.arguments.push_back(random_());
-    for (auto count = below(4); count > 0; --count)
-      request.numbers.emplace_back(text(longest_number_name), static_cast<double>(below(1000)) / 7);
+  std::vector<KernelArgument> arguments() {
+    std::vector<KernelArgument> arguments(below(9));
+    for (KernelArgument& argument : arguments) argument = {static_cast<KernelArgument::Kind>(below(5)), random_()};
+    return arguments;
   }
-  void add_shape(RemoteRequest& request) {
-    for (auto* lengths : {&request.shape.grid, &request.shape.block})
-      for (std::uint32_t& length : *lengths) length = static_cast<std::uint32_t>(random_());
-    request.shape.shared = static_cast<std::uint32_t>(random_());
+  LaunchShape shape() {
+    const auto length = [this] { return static_cast<std::uint32_t>(random_()); };
+    return {{length(), length(), length()}, {length(), length(), length()}, length()};
   }
 
   std::mt19937_64 random_;
 };
+
+template <typename Request>
+void expect_bounds(const Request& asked) {
+  if constexpr (requires { asked.head; }) {
+    EXPECT_LE(asked.head.bytes(), largest_remote_array);
+  }
+  if constexpr (requires { asked.part; }) {
+    EXPECT_LE(asked.part.bytes, largest_remote_array);
+  }
+  if constexpr (requires { asked.bytes; }) {
+    constexpr bool is_code = std::is_same_v<Request, requests::LoadCode>;
+    EXPECT_LE(asked.bytes, is_code ? longest_code : largest_remote_array);
+  }
+  if constexpr (requires { asked.function; }) {
+    EXPECT_LE(asked.function.size(), longest_function_name);
+  }
+  if constexpr (requires { asked.name_bytes; }) {
+    EXPECT_LE(asked.name_bytes, longest_kernel_name);
+  }
+}
 
 TEST(RemoteRequest, AFrameIsReadAsItWasWritten) {
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -117,8 +121,13 @@ TEST(RemoteRequest, AFrameIsReadAsItWasWritten) {
     for (RemoteRequest& request : requests) request = random.request();
     const std::vector<std::byte> frame = frame_with(requests);
     RequestReader reader(frame);
-    for (const RemoteRequest& request : requests) EXPECT_EQ(reader.next(), request) << seed;
-    EXPECT_EQ(reader.next(), std::nullopt);
+    for (const RemoteRequest& request : requests) {
+      const auto read = reader.next();
+      ASSERT_TRUE(read) << seed;
+      EXPECT_EQ(read->index(), request.index());
+      EXPECT_EQ(bytes_of_request(*read), bytes_of_request(request)) << seed;
+    }
+    EXPECT_FALSE(reader.next());
   }
 }
 
@@ -134,9 +143,7 @@ TEST(RemoteRequest, AChangedFrameIsReadWithinItsBoundsOrRefused) {
       RequestReader reader(frame);
       while (const auto request = reader.next()) {
         ++read;
-        EXPECT_LE(request->head.bytes(), largest_remote_array);
-        EXPECT_LE(request->bytes, request->kind == RequestKind::code ? longest_code : largest_remote_array);
-        EXPECT_LE(request->function.size(), longest_function_name);
+        std::visit([](const auto& asked) { expect_bounds(asked); }, *request);
       }
     } catch (const Error& error) {
       ++refused;
@@ -152,13 +159,11 @@ TEST(RemoteRequest, ShapesThatNoMemoryHoldsAreRefused) {
   for (const std::vector<std::uint64_t>& shape : {std::vector<std::uint64_t>{std::uint64_t{1} << 46},
                                                   {std::uint64_t{1} << 40, 0, std::uint64_t{1} << 40},
                                                   std::vector<std::uint64_t>(33, 1)}) {
-    RemoteRequest request;
-    request.kind = RequestKind::zeros;
-    request.head = {DataType::float64, false, shape};
-    const std::vector<std::byte> frame = frame_with({request});
+    const ArrayHead head{DataType::float64, false, shape};
+    const std::vector<std::byte> frame = frame_with({requests::Zeros{{1, head}}});
     RequestReader reader(frame);
     EXPECT_THROW(reader.next(), Error);
-    EXPECT_THROW(check(request.head), Error);
+    EXPECT_THROW(check(head), Error);
   }
 }
 

@@ -28,24 +28,11 @@ class WorkerDriverTest : public testing::Test {
     setup.kernels = [&kernels](const Platform&, Place) { return kernels.maker(); };
     return RemoteWorker(channel, setup);
   }
-  static RemoteRequest request(RequestKind kind, std::uint64_t array, Bytes offset = 0, Bytes bytes = 0) {
-    RemoteRequest made;
-    made.kind = kind;
-    made.array = array;
-    made.offset = offset;
-    made.bytes = bytes;
-    return made;
-  }
   static RemoteRequest zeros(std::uint64_t array, std::uint64_t bytes) {
-    RemoteRequest made = request(RequestKind::zeros, array);
-    made.head = {DataType::uint8, false, {bytes}};
-    return made;
+    return requests::Zeros{{array, {DataType::uint8, false, {bytes}}}};
   }
   static RemoteRequest fill(std::uint64_t array, Bytes offset, Bytes bytes, std::uint32_t value, unsigned unit) {
-    RemoteRequest made = request(RequestKind::fill, array, offset, bytes);
-    made.at = value;
-    made.earlier = unit;
-    return made;
+    return requests::Fill{{array, offset, bytes}, value, unit};
   }
   std::string serve(const RemoteRequest& wanted) {
     worker.serve(frame_with({wanted}));
@@ -55,21 +42,18 @@ class WorkerDriverTest : public testing::Test {
   }
   std::string waited(const RemoteRequest& wanted) {
     worker.serve(frame_with({wanted}));
-    return serve(request(RequestKind::synchronize, 0));
+    return serve(requests::Synchronize{});
   }
   // The text of the answer.
   std::string ask(const std::string& question, std::uint64_t number, std::vector<std::uint64_t> arguments = {},
                   const std::string& name = "") {
-    RemoteRequest made = request(RequestKind::ask, number, 0, name.size());
-    made.function = question;
-    made.arguments = std::move(arguments);
     channel.next_message = name;
-    const std::string failure = serve(made);
+    const std::string failure = serve(requests::Ask{question, number, std::move(arguments), name.size()});
     return failure.empty() ? std::string(reinterpret_cast<const char*>(channel.sent.data()), channel.sent.size())
                            : failure;
   }
   std::vector<std::uint8_t> bytes_of(std::uint64_t array, Bytes offset, Bytes bytes) {
-    EXPECT_EQ(serve(request(RequestKind::get_part, array, offset, bytes)), "");
+    EXPECT_EQ(serve(requests::GetPart{{{array, offset, bytes}, {}}}), "");
     std::vector<std::uint8_t> got(channel.sent.size());
     if (!got.empty()) std::memcpy(got.data(), channel.sent.data(), got.size());
     return got;
@@ -87,10 +71,7 @@ TEST_F(WorkerDriverTest, PartsOfArraysAreFilledCopiedAndRead) {
   EXPECT_EQ(bytes_of(1, 5, large - 5).size(), large - 5);
   EXPECT_EQ(bytes_of(1, large - 3, 3), (std::vector<std::uint8_t>(3, 0x44)));
   EXPECT_EQ(waited(zeros(2, 10)), "");
-  RemoteRequest copy = request(RequestKind::copy, 2, 3, 4);
-  copy.memory = 1;
-  copy.at = 12;
-  EXPECT_EQ(waited(copy), "");
+  EXPECT_EQ(waited(requests::CopyBytes{{2, 3, 4}, 1, 12}), "");
   EXPECT_EQ(bytes_of(2, 0, 10), (std::vector<std::uint8_t>{0, 0, 0, 1, 2, 3, 4, 0, 0, 0}));
   EXPECT_TRUE(bytes_of(2, 10, 0).empty());
 }
@@ -102,11 +83,9 @@ TEST_F(WorkerDriverTest, PartsOfACopyThatOverlapAreRefused) {
   EXPECT_EQ(waited(zeros(1, room)), "");
   for (Bytes to = 0; to + bytes <= room; ++to) {
     for (Bytes i = 0; i < room; ++i) EXPECT_EQ(waited(fill(1, i, 1, numbers[i] = static_cast<std::uint8_t>(i), 1)), "");
-    RemoteRequest copy = request(RequestKind::copy, 1, to, bytes);
-    copy.memory = 1;
-    copy.at = from;
     const bool may = to + bytes <= from || from + bytes <= to;
-    EXPECT_EQ(waited(copy), may ? "" : "copy: put between overlapping regions in gpu0");
+    EXPECT_EQ(waited(requests::CopyBytes{{1, to, bytes}, 1, from}),
+              may ? "" : "copy: put between overlapping regions in gpu0");
     for (Bytes i = 0; may && i < bytes; ++i) numbers[to + i] = static_cast<std::uint8_t>(from + i);
     EXPECT_EQ(bytes_of(1, 0, room), numbers) << to;
   }
@@ -118,16 +97,11 @@ TEST_F(WorkerDriverTest, WhatIsBeyondAnArrayIsRefused) {
   EXPECT_EQ(waited(fill(1, 0, 6, 0, 3)), "fill: units of 3 bytes: 1, 2 or 4");
   EXPECT_EQ(waited(fill(1, 0, 6, 0, 4)), "fill: units of 4 bytes: 1, 2 or 4");
   EXPECT_EQ(waited(fill(7, 0, 6, 0, 1)), "fill: there is no array 7");
-  RemoteRequest copy = request(RequestKind::copy, 1, 0, 8);
-  copy.memory = 1;
-  copy.at = 3;
-  EXPECT_NE(waited(copy), "");
-  EXPECT_NE(serve(request(RequestKind::get_part, 1, 9, 2)), "");
+  EXPECT_NE(waited(requests::CopyBytes{{1, 0, 8}, 1, 3}), "");
+  EXPECT_NE(serve(requests::GetPart{{{1, 9, 2}, {}}}), "");
   EXPECT_FALSE(channel.replies.back().head);
   EXPECT_TRUE(channel.sent.empty());
-  RemoteRequest elsewhere = request(RequestKind::get_part, 1, 0, 2);
-  elsewhere.memory = 9;
-  EXPECT_EQ(serve(elsewhere), "array 1: there is no memory 9 of the client");
+  EXPECT_EQ(serve(requests::GetPart{{{1, 0, 2}, {9, 0}}}), "array 1: there is no memory 9 of the client");
 }
 
 TEST_F(WorkerDriverTest, QuestionsAreAnsweredInWords) {
@@ -138,8 +112,7 @@ TEST_F(WorkerDriverTest, QuestionsAreAnsweredInWords) {
   EXPECT_EQ(gpu.at("name"), "virtual GPU");
   EXPECT_EQ(gpu.at("attributes").at(9), 32);  // number 10: a warp
   EXPECT_EQ(ask("kernel", 3, {5}, "axpy"), "kernel: there is no code 5");
-  RemoteRequest code = request(RequestKind::code, 5, 0, 1);
-  EXPECT_EQ(serve(code), "");
+  EXPECT_EQ(serve(requests::LoadCode{5, 1}), "");
   const std::string facts = R"({"parameters":[[0,8],[8,4]],"attributes":[1024,0,0]})";
   EXPECT_EQ(ask("kernel", 3, {5}, "axpy"), facts);
   EXPECT_EQ(ask("kernel", 3, {5}, "axpy"), "kernel: there is a kernel 3 already, or there are 100000");
@@ -152,11 +125,10 @@ TEST_F(WorkerDriverTest, QuestionsAreAnsweredInWords) {
     EXPECT_EQ(ask(question, 3, arguments), question + ": a question with wrong numbers");
   EXPECT_EQ(ask("weather", 3, {1, 1}), "weather: nobody answers this question");
   EXPECT_EQ(ask("occupancy", 4, {1, 1}), "occupancy: there is no kernel 4");
-  RemoteRequest start = request(RequestKind::start, 3);
-  start.parameters = std::string("\0\1\2", 3);
+  requests::StartKernel start{3, {}, std::string("\0\1\2", 3)};
   EXPECT_EQ(waited(start), "");
   EXPECT_EQ(noted.started, (std::vector<std::pair<std::string, std::string>>{{"axpy", start.parameters}}));
-  start.array = 4;
+  start.kernel = 4;
   EXPECT_EQ(waited(start), "kernel: there is no kernel 4");
 }
 

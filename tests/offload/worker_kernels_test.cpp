@@ -7,13 +7,6 @@
 namespace waywiser {
 namespace {
 
-RemoteRequest numbered(RequestKind kind, std::uint64_t number) {
-  RemoteRequest request;
-  request.kind = kind;
-  request.array = number;
-  return request;
-}
-
 class WorkerKernelsTest : public testing::Test {
  protected:
   static std::shared_ptr<Platform> virtual_platform() {
@@ -32,19 +25,14 @@ class WorkerKernelsTest : public testing::Test {
   }
   // "" or the failure, with its details.
   std::string load(RemoteWorker& worker, std::uint64_t number, const std::string& code) {
-    RemoteRequest request = numbered(RequestKind::code, number);
-    request.bytes = code.size();
     channel.next_message = code;
-    worker.serve(frame_with({request}));
+    worker.serve(frame_with({requests::LoadCode{number, code.size()}}));
     return told();
   }
   std::string launch(RemoteWorker& worker, std::uint64_t code, const std::string& kernel,
                      std::vector<KernelArgument> arguments, LaunchShape shape = {}) {
-    RemoteRequest request = numbered(RequestKind::launch, code);
-    request.function = kernel;
-    request.kernel_arguments = std::move(arguments);
-    request.shape = shape;
-    worker.serve(frame_with({request, numbered(RequestKind::synchronize, 0)}));
+    worker.serve(
+        frame_with({requests::LaunchKernel{code, kernel, shape, std::move(arguments)}, requests::Synchronize{}}));
     return told();
   }
   std::string told() const {
@@ -58,9 +46,7 @@ class WorkerKernelsTest : public testing::Test {
             KernelArgument::of(std::int32_t{-7})};
   }
   void make_array(RemoteWorker& worker) {
-    RemoteRequest zeros = numbered(RequestKind::zeros, 1);
-    zeros.head = {DataType::float32, false, {4}};
-    worker.serve(frame_with({zeros}));
+    worker.serve(frame_with({requests::Zeros{{1, {DataType::float32, false, {4}}}}}));
   }
 };
 

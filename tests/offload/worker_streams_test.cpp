@@ -73,33 +73,17 @@ class WorkerStreamsTest : public testing::Test {
   void SetUp() override {
     setup.kernels = [this](const Platform&, Place) { return std::make_unique<GateMaker>(gates); };
     worker = std::make_unique<RemoteWorker>(channel, setup);
-    RemoteRequest load = request(RequestKind::code, code);
-    load.bytes = 4;
     channel.next_message =
         "\x7f"
         "ELF";  // a cubin: its kernels have any arguments
-    EXPECT_EQ(serve({load}), "");
+    EXPECT_EQ(serve({requests::LoadCode{code, 4}}), "");
   }
   void TearDown() override { gates.open = true; }  // the worker waits for what is under way
 
-  static RemoteRequest request(RequestKind kind, std::uint64_t number) {
-    RemoteRequest made;
-    made.kind = kind;
-    made.array = number;
-    return made;
-  }
-  static RemoteRequest launch(std::string kernel) {
-    RemoteRequest made = request(RequestKind::launch, code);
-    made.function = std::move(kernel);
-    return made;
-  }
-  static RemoteRequest stream(std::uint64_t number) { return request(RequestKind::stream, number); }
-  static RemoteRequest synchronize() { return request(RequestKind::synchronize, 0); }
-  static RemoteRequest since(std::uint64_t later, std::uint64_t earlier) {
-    RemoteRequest made = request(RequestKind::since, later);
-    made.earlier = earlier;
-    return made;
-  }
+  static requests::LaunchKernel launch(std::string kernel) { return {code, std::move(kernel), {}, {}}; }
+  static RemoteRequest stream(std::uint64_t number) { return requests::UseStream{{number}}; }
+  static RemoteRequest synchronize() { return requests::Synchronize{}; }
+  static RemoteRequest since(std::uint64_t later, std::uint64_t earlier) { return requests::Since{later, earlier}; }
   // The failure that the last reply tells, or "".
   std::string serve(const std::vector<RemoteRequest>& requests) {
     worker->serve(frame_with(requests));
@@ -129,24 +113,22 @@ TEST_F(WorkerStreamsTest, StreamZeroIsOrderedWithAllOthers) {
 }
 
 TEST_F(WorkerStreamsTest, AStreamWaitsForAnEventOfAnother) {
-  serve({stream(1), launch("gate"), request(RequestKind::record, 7), launch("gate of one"), stream(2),
-         request(RequestKind::wait, 7), launch("after the event"), stream(3), launch("free"), synchronize()});
+  serve({stream(1), launch("gate"), requests::Record{{7}}, launch("gate of one"), stream(2), requests::Wait{{7}},
+         launch("after the event"), stream(3), launch("free"), synchronize()});
   EXPECT_EQ(gates.so_far(), Names{"free"});
   gates.open = true;
-  EXPECT_EQ(serve({stream(2), request(RequestKind::record, 8), request(RequestKind::await, 8)}), "");
+  EXPECT_EQ(serve({stream(2), requests::Record{{8}}, requests::Await{{8}}}), "");
   const Names ran = gates.so_far();
   EXPECT_LT(std::ranges::find(ran, "gate"), std::ranges::find(ran, "after the event"));
   EXPECT_NE(std::ranges::find(ran, "after the event"), ran.end());
 }
 
 TEST_F(WorkerStreamsTest, EventsTellTheTimeBetweenThem) {
-  EXPECT_EQ(
-      serve({stream(1), request(RequestKind::record, 7), launch("a"), request(RequestKind::record, 8), since(8, 7)}),
-      "");
+  EXPECT_EQ(serve({stream(1), requests::Record{{7}}, launch("a"), requests::Record{{8}}, since(8, 7)}), "");
   EXPECT_GE(channel.replies.back().since, 0);
-  EXPECT_EQ(serve({request(RequestKind::wait, 9), synchronize()}), "wait: event 9 was not recorded");
-  EXPECT_EQ(serve({request(RequestKind::free, 8), since(8, 7)}), "event: event 8 was not recorded");
-  EXPECT_EQ(serve({request(RequestKind::await, 7)}), "");
+  EXPECT_EQ(serve({requests::Wait{{9}}, synchronize()}), "wait: event 9 was not recorded");
+  EXPECT_EQ(serve({requests::Free{{8}}, since(8, 7)}), "event: event 8 was not recorded");
+  EXPECT_EQ(serve({requests::Await{{7}}}), "");
 }
 
 // What the GPU's clock says is read while the client goes on: the next answer has it.
@@ -163,13 +145,12 @@ TEST_F(WorkerStreamsTest, FunctionsAreTimedByTheGpuAndToldByTheNextAnswer) {
 }
 
 TEST_F(WorkerStreamsTest, AnArrayIsReadBehindItsOwnStreamOnly) {
-  RemoteRequest zeros = request(RequestKind::zeros, 5);
-  zeros.head = {DataType::uint8, false, {3}};
-  EXPECT_EQ(serve({zeros, stream(1), launch("gate"), stream(2), launch("a"), request(RequestKind::get, 5)}), "");
+  const requests::Zeros zeros{{5, {DataType::uint8, false, {3}}}};
+  EXPECT_EQ(serve({zeros, stream(1), launch("gate"), stream(2), launch("a"), requests::Get{{5}}}), "");
   EXPECT_EQ(channel.sent, std::vector(3, std::byte{0}));
   EXPECT_EQ(gates.so_far(), Names{"a"});
   gates.open = true;
-  EXPECT_EQ(serve({stream(0), request(RequestKind::get, 5)}), "");
+  EXPECT_EQ(serve({stream(0), requests::Get{{5}}}), "");
   EXPECT_EQ(gates.so_far(), (Names{"a", "gate"}));
 }
 
@@ -181,12 +162,10 @@ TEST_F(WorkerStreamsTest, AWaitInAStreamIsBehindStreamZero) {
   setup.platform = platform = open_virtual_platform(machine);
   RemoteWorker lazy(channel, setup);
   const auto run = [&](const std::vector<RemoteRequest>& requests) { lazy.serve(frame_with(requests)); };
-  RemoteRequest load = request(RequestKind::code, code);
-  load.bytes = 4;
   channel.next_message =
       "\x7f"
       "ELF";
-  run({load, launch("a"), stream(1)});
+  run({requests::LoadCode{code, 4}, launch("a"), stream(1)});
   EXPECT_EQ(gates.so_far(), Names{});
   run({synchronize()});
   EXPECT_EQ(gates.so_far(), Names{"a"});
@@ -203,8 +182,8 @@ TEST_F(WorkerStreamsTest, AnErrorNamesTheCallsThatWereUnderWay) {
 
 TEST_F(WorkerStreamsTest, AFailureStopsAllStreamsUntilItIsTold) {
   EXPECT_EQ(serve({stream(1), launch("a"), launch("b"), stream(2)}), "");
-  RemoteRequest wrong = launch("c");
-  wrong.array = 77;
+  requests::LaunchKernel wrong = launch("c");
+  wrong.code = 77;
   EXPECT_EQ(serve({wrong, stream(3), launch("d"), synchronize()}), "c: there is no code 77");
   EXPECT_EQ(serve({launch("e"), stream(0), synchronize()}), "");
   Names ran = gates.so_far();
@@ -217,19 +196,18 @@ TEST_F(WorkerStreamsTest, StreamsHaveALimitAndAreUsedAgain) {
     EXPECT_EQ(serve({stream(number), synchronize()}), "");
   }
   EXPECT_EQ(serve({stream(65), synchronize()}), "stream: a client has at most 64 streams");
-  EXPECT_EQ(serve({request(RequestKind::free, 3), stream(65), launch("a"), synchronize()}), "");
-  EXPECT_EQ(serve({request(RequestKind::free, 65), launch("b"), synchronize()}), "");  // in stream 0
+  EXPECT_EQ(serve({requests::Free{{3}}, stream(65), launch("a"), synchronize()}), "");
+  EXPECT_EQ(serve({requests::Free{{65}}, launch("b"), synchronize()}), "");  // in stream 0
   EXPECT_EQ(gates.so_far(), (Names{"a", "b"}));
 }
 
 TEST_F(WorkerStreamsTest, FreedMemoryIsNotGivenOutWhileAStreamUsesIt) {
-  RemoteRequest array = request(RequestKind::zeros, 5);
-  array.head = {DataType::float32, false, {10 << 10}};  // 40 KiB of 64
-  RemoteRequest use = launch("gate of an array");
-  use.kernel_arguments = {KernelArgument::of_array(5)};
-  RemoteRequest again = array;
+  const requests::Zeros array{{5, {DataType::float32, false, {10 << 10}}}};  // 40 KiB of 64
+  requests::LaunchKernel use = launch("gate of an array");
+  use.arguments = {KernelArgument::of_array(5)};
+  requests::Zeros again = array;
   again.array = 6;
-  EXPECT_EQ(serve({array, stream(1), use, request(RequestKind::free, 5), stream(2), synchronize()}), "");
+  EXPECT_EQ(serve({array, stream(1), use, requests::Free{{5}}, stream(2), synchronize()}), "");
   EXPECT_GE(platform->allocated_memory(0), Bytes{40} << 10);
   gates.open = true;
   EXPECT_EQ(serve({again, synchronize()}), "");  // waits for the kernel
@@ -237,8 +215,7 @@ TEST_F(WorkerStreamsTest, FreedMemoryIsNotGivenOutWhileAStreamUsesIt) {
 }
 
 TEST_F(WorkerStreamsTest, UnencryptedArraysAreAskedForAndMayBeRefused) {
-  RemoteRequest plain = request(RequestKind::plain, 0);
-  plain.secret = std::string(digits_of_road, 'b');
+  const requests::OpenPlain plain{std::string(digits_of_secret, 'b')};
   EXPECT_EQ(serve({plain}), "unencrypted arrays: not admitted");
   channel.admits_plain = true;
   EXPECT_EQ(serve({plain}), "");
@@ -249,9 +226,9 @@ TEST_F(WorkerStreamsTest, UnencryptedArraysAreAskedForAndMayBeRefused) {
 TEST_F(WorkerStreamsTest, NothingIsCarriedOutBeyondTheLimitsOfAClient) {
   setup.limits.requests = 3;
   worker = std::make_unique<RemoteWorker>(channel, setup);
-  EXPECT_EQ(serve({request(RequestKind::record, 7), synchronize(), request(RequestKind::await, 7)}), "");
+  EXPECT_EQ(serve({requests::Record{{7}}, synchronize(), requests::Await{{7}}}), "");
   for (int turn = 0; turn < 2; ++turn)
-    EXPECT_EQ(serve({request(RequestKind::await, 7)}), "request: this server carries out 3 requests of one client");
+    EXPECT_EQ(serve({requests::Await{{7}}}), "request: this server carries out 3 requests of one client");
   setup.limits = {0, 1e-9};
   worker = std::make_unique<RemoteWorker>(channel, setup);
   EXPECT_EQ(serve({synchronize()}).find("request: this server serves one client for "), 0u);

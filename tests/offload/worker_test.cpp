@@ -19,21 +19,9 @@ std::shared_ptr<Platform> one_virtual_gpu() {
   return open_virtual_platform(machine);
 }
 
-RemoteRequest request_of(RequestKind kind, std::uint64_t array, ArrayHead head = {}) {
-  RemoteRequest request;
-  request.kind = kind;
-  request.array = array;
-  request.head = std::move(head);
-  return request;
-}
-
-RemoteRequest call_of(std::string function, std::uint64_t result, std::vector<std::uint64_t> arguments,
-                      RemoteRequest::Numbers numbers = {}) {
-  RemoteRequest request = request_of(RequestKind::run, result);
-  request.function = std::move(function);
-  request.arguments = std::move(arguments);
-  request.numbers = std::move(numbers);
-  return request;
+requests::Run call_of(std::string function, std::uint64_t result, std::vector<std::uint64_t> arrays,
+                      requests::Numbers numbers = {}) {
+  return {result, std::move(function), std::move(arrays), std::move(numbers)};
 }
 
 class WorkerTest : public testing::Test {
@@ -68,10 +56,10 @@ TEST_F(WorkerTest, BuiltInFunctionsOfAllTheirTypes) {
     channel.fill = std::byte{1};  // each element is 0x0101...
     T one = 0;
     std::memset(static_cast<void*>(&one), 1, sizeof one);
-    worker.serve(frame_with({request_of(RequestKind::array, 1, head_for<T>({3, 2})), call_of("add", 2, {1, 1}),
+    worker.serve(frame_with({requests::NewArray{{1, head_for<T>({3, 2})}}, call_of("add", 2, {1, 1}),
                              call_of("repeat_add", 3, {1, 2}, {{"times", 3}}), call_of("multiply", 4, {1, 1})}));
     const auto is = [&](std::uint64_t array, T expected) {
-      worker.serve(frame_with({request_of(RequestKind::get, array)}));
+      worker.serve(frame_with({requests::Get{{array}}}));
       EXPECT_EQ(failure(), "");
       EXPECT_EQ(numbers_sent<T>(), std::vector<T>(6, expected));
       EXPECT_EQ(channel.replies.back().head, head_for<T>({3, 2}));
@@ -89,7 +77,7 @@ TEST_F(WorkerTest, BuiltInFunctionsOfAllTheirTypes) {
       worker.serve(frame_with({call_of("scale", 5, {1}, {{"factor", -2}})}));
       is(5, -2 * one);
     }
-    for (std::uint64_t array = 1; array < 6; ++array) worker.serve(frame_with({request_of(RequestKind::free, array)}));
+    for (std::uint64_t array = 1; array < 6; ++array) worker.serve(frame_with({requests::Free{{array}}}));
     EXPECT_EQ(worker.used(), 0u);
   };
   works(double{});
@@ -102,15 +90,11 @@ TEST_F(WorkerTest, ArraysAreTheSameByEveryRoad) {
   RemoteWorker worker = worker_of();
   std::uint64_t array = 0;
   for (const DataRoad road : data_roads) {
-    RemoteRequest wanted = request_of(RequestKind::road, 0);
-    wanted.road = road;
-    RemoteRequest put = request_of(RequestKind::put, ++array);
-    put.offset = 4;
-    put.bytes = 8;
+    const requests::Put put{{++array, 4, 8}};
     channel.fill = std::byte{2};
-    worker.serve(frame_with({wanted, request_of(RequestKind::array, array, head_for<std::int32_t>({4}))}));
+    worker.serve(frame_with({requests::UseRoad{road}, requests::NewArray{{array, head_for<std::int32_t>({4})}}}));
     channel.fill = std::byte{3};
-    worker.serve(frame_with({put, request_of(RequestKind::get, array)}));
+    worker.serve(frame_with({put, requests::Get{{array}}}));
     EXPECT_EQ(failure(), "");
     EXPECT_EQ(numbers_sent<std::int32_t>(), (std::vector<std::int32_t>{0x02020202, 0x03030303, 0x03030303, 0x02020202}))
         << name(road);
@@ -119,23 +103,21 @@ TEST_F(WorkerTest, ArraysAreTheSameByEveryRoad) {
 
 TEST_F(WorkerTest, AFailureIsToldOnceAndNothingIsDoneBetween) {
   RemoteWorker worker = worker_of();
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<float>({4})), call_of("nothing", 2, {1}),
-                           call_of("add", 3, {1, 1}), request_of(RequestKind::synchronize, 0),
-                           request_of(RequestKind::synchronize, 0)}));
+  worker.serve(frame_with({requests::Zeros{{1, head_for<float>({4})}}, call_of("nothing", 2, {1}),
+                           call_of("add", 3, {1, 1}), requests::Synchronize{}, requests::Synchronize{}}));
   ASSERT_EQ(channel.replies.size(), 2u);
   EXPECT_EQ(channel.replies[0].failure->text,
             "nothing: this server has no function 'nothing'; it has add, multiply, repeat_add, scale");
   EXPECT_FALSE(channel.replies[1].failure);
-  worker.serve(frame_with({request_of(RequestKind::get, 3)}));
+  worker.serve(frame_with({requests::Get{{3}}}));
   EXPECT_EQ(failure(), "array 3: there is no array 3");
 }
 
 TEST_F(WorkerTest, WrongCallsAreRefusedInWords) {
   RemoteWorker worker = worker_of();
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<float>({4})),
-                           request_of(RequestKind::zeros, 2, head_for<float>({2, 2})),
-                           request_of(RequestKind::zeros, 3, head_for<std::uint8_t>({4})),
-                           request_of(RequestKind::zeros, 4, head_for<std::int32_t>({4}))}));
+  worker.serve(frame_with({requests::Zeros{{1, head_for<float>({4})}}, requests::Zeros{{2, head_for<float>({2, 2})}},
+                           requests::Zeros{{3, head_for<std::uint8_t>({4})}},
+                           requests::Zeros{{4, head_for<std::int32_t>({4})}}}));
   const std::pair<RemoteRequest, const char*> wrong[] = {
       {call_of("add", 9, {1, 2}), "add: arrays of unlike shapes or types: (4) of float32 and (2, 2) of float32"},
       {call_of("add", 9, {1}), "add: it takes 2 arrays, not 1"},
@@ -147,7 +129,7 @@ TEST_F(WorkerTest, WrongCallsAreRefusedInWords) {
       {call_of("add", 1, {1, 1}), "add: there is an array 1 already, or there are 1000000"},
       {call_of("add", 9, {1, 8}), "add: there is no array 8"}};
   for (const auto& [call, words] : wrong) {
-    worker.serve(frame_with({call, request_of(RequestKind::synchronize, 0)}));
+    worker.serve(frame_with({call, requests::Synchronize{}}));
     EXPECT_EQ(failure(), words);
   }
 }
@@ -158,8 +140,8 @@ TEST_F(WorkerTest, BuiltinsOnlyRefusesFunctionsThatAreRegistered) {
     throw Error(ErrorKind::io, "it was called");
   };
   RemoteWorker worker(channel, {platform, gpu(0), 64 * kib, functions, 20, true});
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<float>({4})), call_of("add", 2, {1, 1}),
-                           call_of("mine", 3, {1}), request_of(RequestKind::synchronize, 0)}));
+  worker.serve(frame_with({requests::Zeros{{1, head_for<float>({4})}}, call_of("add", 2, {1, 1}),
+                           call_of("mine", 3, {1}), requests::Synchronize{}}));
   EXPECT_EQ(failure(),
             "mine: this server was started with --builtins-only: it runs add, multiply, repeat_add, scale, and nothing "
             "else");
@@ -169,31 +151,28 @@ TEST_F(WorkerTest, BuiltinsOnlyRefusesFunctionsThatAreRegistered) {
 TEST_F(WorkerTest, MemoryHasALimitAlsoWhileFreedArraysAreInUse) {
   RemoteWorker worker = worker_of(8 * kib);
   const ArrayHead half = head_for<std::uint8_t>({4 * kib});
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, half), request_of(RequestKind::zeros, 2, half),
-                           request_of(RequestKind::array, 3, half), request_of(RequestKind::synchronize, 0)}));
+  worker.serve(frame_with({requests::Zeros{{1, half}}, requests::Zeros{{2, half}}, requests::NewArray{{3, half}},
+                           requests::Synchronize{}}));
   EXPECT_EQ(failure(), "array 3: 4096 bytes more than the 8192 in use are above this server's limit of 8192");
-  worker.serve(frame_with(
-      {request_of(RequestKind::free, 1), request_of(RequestKind::free, 2), request_of(RequestKind::free, 7)}));
+  worker.serve(frame_with({requests::Free{{1}}, requests::Free{{2}}, requests::Free{{7}}}));
   const ArrayHead numbers = head_for<double>({512});
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, numbers)}));
+  worker.serve(frame_with({requests::Zeros{{1, numbers}}}));
   for (std::uint64_t turn = 0; turn < 50; ++turn)  // each frees the memory of the one before, which may be in use
-    worker.serve(frame_with({call_of("scale", turn + 10, {1}), request_of(RequestKind::free, turn + 10)}));
-  worker.serve(frame_with({request_of(RequestKind::synchronize, 0)}));
+    worker.serve(frame_with({call_of("scale", turn + 10, {1}), requests::Free{{turn + 10}}}));
+  worker.serve(frame_with({requests::Synchronize{}}));
   EXPECT_EQ(failure(), "");
   EXPECT_EQ(channel.replies.back().used, 4 * kib);
 }
 
 TEST_F(WorkerTest, PiecesOfAnArrayAreReplaced) {
   RemoteWorker worker = worker_of();
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<std::uint8_t>({10}))}));
-  RemoteRequest put = request_of(RequestKind::put, 1);
-  put.offset = 6;
-  put.bytes = 3;
+  worker.serve(frame_with({requests::Zeros{{1, head_for<std::uint8_t>({10})}}}));
+  requests::Put put{{1, 6, 3}};
   channel.fill = std::byte{5};
-  worker.serve(frame_with({put, request_of(RequestKind::get, 1)}));
+  worker.serve(frame_with({put, requests::Get{{1}}}));
   EXPECT_EQ(numbers_sent<std::uint8_t>(), (std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0, 5, 5, 5, 0}));
   put.offset = ~Bytes{0};
-  worker.serve(frame_with({put, request_of(RequestKind::synchronize, 0)}));
+  worker.serve(frame_with({put, requests::Synchronize{}}));
   EXPECT_NE(failure(), "");
 }
 
@@ -201,28 +180,27 @@ TEST_F(WorkerTest, FunctionsOfTheServerGetArraysAndNumbers) {
   static const std::vector<float> result{1, 2, 3};
   functions.names = {"mine"};
   functions.call = [](const std::string& name, std::span<const HeldArray> arrays,
-                      const RemoteRequest::Numbers& numbers) -> FunctionResult {
+                      const requests::Numbers& numbers) -> FunctionResult {
     EXPECT_EQ(name, "mine");
     EXPECT_EQ(arrays.size(), 2u);
     EXPECT_EQ(arrays[1].head.shape, (std::vector<std::uint64_t>{2}));
-    if (numbers != RemoteRequest::Numbers{{"x", 0.5}}) throw Error(ErrorKind::invalid_input, "no x");
+    if (numbers != requests::Numbers{{"x", 0.5}}) throw Error(ErrorKind::invalid_input, "no x");
     const Region memory{reinterpret_cast<std::byte*>(const_cast<float*>(result.data())), 12, host(0)};
     return {{head_for<float>({3}), memory, nullptr}, 0.25};
   };
   RemoteWorker worker = worker_of();
-  worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<float>({4})),
-                           request_of(RequestKind::zeros, 2, head_for<double>({2})),
-                           call_of("mine", 3, {1, 2}, {{"x", 0.5}}), request_of(RequestKind::get, 3)}));
+  worker.serve(frame_with({requests::Zeros{{1, head_for<float>({4})}}, requests::Zeros{{2, head_for<double>({2})}},
+                           call_of("mine", 3, {1, 2}, {{"x", 0.5}}), requests::Get{{3}}}));
   EXPECT_EQ(failure(), "");
   EXPECT_EQ(numbers_sent<float>(), result);
   EXPECT_EQ(channel.replies.back().times.device.total, 0.25);
-  worker.serve(frame_with({call_of("mine", 4, {1, 2}), request_of(RequestKind::synchronize, 0)}));
+  worker.serve(frame_with({call_of("mine", 4, {1, 2}), requests::Synchronize{}}));
   EXPECT_EQ(failure(), "mine: no x");
 }
 
 TEST_F(WorkerTest, NothingIsDoneAfterTheEnd) {
   RemoteWorker worker = worker_of();
-  EXPECT_FALSE(worker.serve(frame_with({request_of(RequestKind::end, 0), request_of(RequestKind::synchronize, 0)})));
+  EXPECT_FALSE(worker.serve(frame_with({requests::End{}, requests::Synchronize{}})));
   EXPECT_TRUE(channel.replies.empty());
   EXPECT_THROW(worker.serve(std::vector<std::byte>(1)), Error);
 }

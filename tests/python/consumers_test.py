@@ -232,7 +232,7 @@ def dynamic_symbols(library: Path) -> set[str]:
 EXPORTED = re.compile(
     r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
     r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
-    r"waywiser::(?:RemoteGpu|PinnedMemory)::(?!State\b)~?\w|waywiser::(?:connect_remote_gpu|remote_server_state)(?:\[abi:cxx11\])?\(|"
+    r"waywiser::(?:RemoteGpu|RemoteDriver|PinnedMemory)::(?!State\b)~?\w|waywiser::(?:connect_remote_gpu|remote_server_state|remote_gpus)(?:\[abi:cxx11\])?\(|"
     r"waywiser::Heap(?:Team)?::(?!State\b)~?\w|waywiser::nvshmem::\w+\(|"
     r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
     r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|(?:even|gathered)_grid|ranks_per_dimension)"

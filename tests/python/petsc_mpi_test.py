@@ -1,4 +1,4 @@
-"""petsc/outside_venv.cmake: the plugin is built with the MPI beside PETSc, not with that of a Python environment."""
+"""plugins/petsc/outside_venv.cmake: the MPI is the one beside PETSc, not that of a Python environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def found(folder: Path, *before: Path, petsc: str | Path = "/usr") -> str:
     script = folder / "find.cmake"
     script.write_text(f"""
 set(PETSC_PREFIX "{petsc}")
-include("{ROOT / "petsc/outside_venv.cmake"}")
+include("{ROOT / "plugins/petsc/outside_venv.cmake"}")
 find_program(compiler NAMES mpicxx)
 message(STATUS "found ${{compiler}}")
 """)

@@ -1,4 +1,4 @@
-"""PETSc's own programs, built and run with the plugin of petsc/. Debian: libpetsc-real-dev and its examples."""
+"""PETSc's own programs, built and run with the plugin of plugins/petsc/. Debian: libpetsc-real-dev and its examples."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ class PetscPrograms:
     @cached_property
     def plugin(self) -> Path:
         made = self.folder / "plugin"
-        done(tool("cmake"), "-S", ROOT / "petsc", "-B", made, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
-             f"-Dwaywiser_ROOT={self._waywiser}", f"-DMPI_CXX_COMPILER={_outside('mpicxx')}",
+        done(tool("cmake"), "-S", ROOT / "plugins/petsc", "-B", made,
+             "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-Dwaywiser_ROOT={self._waywiser}",
+             f"-DMPI_CXX_COMPILER={_outside('mpicxx')}",
              "-DCMAKE_CXX_FLAGS=-Werror")  # fmt: skip
         done(tool("cmake"), "--build", made)
         return made / "libwaywiser_petsc.so"

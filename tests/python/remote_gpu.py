@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import queue
+import select
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,9 +19,15 @@ from typing import Any
 import pytest
 from rank_jobs import COMMAND
 
+from waywiser import _core
 from waywiser.offload.connect import state_of
+from waywiser.offload.handshake import Connection
+from waywiser.offload.keys import read_key
 
 PATIENCE = 60.0
+# What a client says first: a hello of src/waywiser/comm/bootstrap/handshake.hpp with a nonce of zeros.
+HELLO = struct.pack("<IBIII", 0x31475757, 1, 40, 4, 0) + bytes(32)
+CHALLENGE = 9 + 32  # bytes that the server answers
 FUNCTIONS = """
 import os, time
 
@@ -97,6 +106,27 @@ class Server:
         assert self.process.stderr is not None
         errors = self.process.stderr.read()
         return self.process.wait(PATIENCE), errors
+
+
+def connected(address: str) -> socket.socket:
+    host, port = address.split(":")
+    return socket.create_connection((host, int(port)), PATIENCE)
+
+
+def proved(server: Server) -> Connection:
+    """The client's end of a connection, by hand."""
+    sock = connected(server.address)
+    line = _core.ServeLine(sock.fileno())
+    line.greet_server(read_key(server.key), PATIENCE)
+    return Connection(sock, line)
+
+
+def greeted_as_server(sock: socket.socket, key: Path) -> Connection:
+    """The server's end of one."""
+    line = _core.ServeLine(sock.fileno())
+    while not line.hear_client(lambda: read_key(key)):
+        assert select.select([sock], [], [], PATIENCE)[0]
+    return Connection(sock, line)
 
 
 def start_client(code: str, server: Server, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 from rank_jobs import runtime_folder
-from remote_gpu import PATIENCE, Server, server
+from remote_gpu import CHALLENGE, HELLO, PATIENCE, Server, server
 
 import waywiser as ww
 from waywiser.offload.connect import state_of
-from waywiser.offload.handshake import MAGIC
 from waywiser.offload.keys import make_key, read_key
 
 __all__ = ["runtime_folder", "server"]
@@ -40,13 +39,13 @@ def test_who_does_not_know_the_key_is_refused(server: Server, tmp_path: Path) ->
     with pytest.raises(ww.InputError, match="the server does not know this key"):
         ww.remote(server.address, key=wrong)
     host, port = server.address.split(":")
-    hellos = (b"", b"GET / HTTP/1.1\r\n\r\n", MAGIC, MAGIC + bytes(32) + bytes(32), b"\xff" * 4096)
+    hellos = (b"", b"GET / HTTP/1.1\r\n\r\n", HELLO[:20], HELLO, HELLO + bytes(32), b"\xff" * 4096)
     for hello in hellos:
         with socket.create_connection((host, int(port)), PATIENCE) as stranger:
             with suppress(OSError):  # the server may have closed already
                 stranger.sendall(hello)
                 stranger.shutdown(socket.SHUT_WR)
-            assert len(all_of(stranger)) in (0, 64)
+            assert len(all_of(stranger)) in (0, CHALLENGE)
     silent = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(200)]
     for each in silent:
         each.close()
@@ -77,11 +76,11 @@ def test_a_replayed_conversation_gains_nothing(server: Server) -> None:
     assert state_of(f"127.0.0.1:{listener.getsockname()[1]}", key=server.key)["gpus"]
     between.join(PATIENCE)
     listener.close()
-    assert len(sent) > len(MAGIC) + 32 + 32
+    assert len(sent) > len(HELLO) + 9 + 32
     with socket.create_connection((host, int(port)), PATIENCE) as stranger:
         stranger.sendall(sent)
         answer = all_of(stranger)
-    assert len(answer) == 64  # the server's proof, and nothing after it
+    assert answer[CHALLENGE + 13 :] == b"the server does not know this key"  # and nothing after it
     assert "does not know the key" in server.wait_for("refused")["why"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-import secrets
+import select
 import socket
 import struct
 import sys
@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rank_jobs import runtime_folder
-from remote_gpu import PATIENCE, Server, server
+from remote_gpu import HELLO, PATIENCE, Server, greeted_as_server, proved, server
 
 import waywiser as ww
 from waywiser import _core
 from waywiser.offload.connect import state_of
-from waywiser.offload.handshake import LATER, MAGIC, Connection, _proof, greet_as_server
+from waywiser.offload.handshake import LATER
 from waywiser.offload.keys import make_key, read_key
 
 __all__ = ["runtime_folder", "server"]
@@ -73,18 +73,6 @@ def flood(address: str, says: bytes) -> Iterator[None]:
         thread.join()
 
 
-def proved(server: Server) -> Connection:
-    """The client's end of a connection, by hand."""
-    key, mine = read_key(server.key), secrets.token_bytes(32)
-    sock = socket.create_connection(place(server.address), PATIENCE)
-    sock.sendall(MAGIC + mine)
-    nonces = mine + sock.recv(64, socket.MSG_WAITALL)[:32]
-    sock.sendall(_proof(key, b"client", nonces))
-    client = Connection(sock, key, nonces)
-    client._seal, client._check = client._check, client._seal
-    return client
-
-
 def test_strangers_take_all_descriptors_and_a_client_is_served(tmp_path: Path) -> None:
     server = Server(tmp_path, before=(sys.executable, "-c", WITH_DESCRIPTORS, "48"))
     with ww.remote(server.address, key=server.key) as before:
@@ -98,7 +86,7 @@ def test_strangers_take_all_descriptors_and_a_client_is_served(tmp_path: Path) -
     assert server.close() == (0, "")
 
 
-@pytest.mark.parametrize("says", [b"", MAGIC, MAGIC + bytes(32)])
+@pytest.mark.parametrize("says", [b"", HELLO[:9], HELLO])
 def test_clients_are_served_in_a_flood(tmp_path: Path, says: bytes) -> None:
     server = Server(tmp_path)
     with flood(server.address, says):
@@ -118,7 +106,7 @@ def test_a_flood_does_not_fill_the_log(tmp_path: Path) -> None:
     assert server.close() == (0, "")
     refused = server.rest_of_log("refused")
     assert 0 < len(refused) < 1000
-    assert "it does not greet as a client" in refused[0]["why"]
+    assert "not one of ours" in refused[0]["why"]
 
 
 def test_a_client_tries_again_when_there_are_too_many(tmp_path: Path) -> None:
@@ -133,14 +121,16 @@ def test_a_client_tries_again_when_there_are_too_many(tmp_path: Path) -> None:
                 with sock:
                     if turn == 0:  # before its greeting
                         sock.sendall(LATER)
-                        sock.recv(48, socket.MSG_WAITALL)
+                        sock.recv(len(HELLO), socket.MSG_WAITALL)
                     elif turn == 1:
                         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    elif turn == 2:  # after its proof
-                        greet_as_server(sock, read_key(tmp_path / "key")).receive()
+                    elif turn == 2:  # after its hello
+                        line = _core.ServeLine(sock.fileno())
+                        assert select.select([sock], [], [], PATIENCE)[0]
+                        assert not line.hear_client(lambda: read_key(tmp_path / "key"))
                         sock.sendall(LATER)
                     else:
-                        connection = greet_as_server(sock, read_key(tmp_path / "key"))
+                        connection = greeted_as_server(sock, tmp_path / "key")
                         assert connection.receive().text("do") == "list"
                         connection.send({"gpus": []})
 
@@ -215,7 +205,7 @@ BAD = [
 def test_who_has_the_key_and_talks_nonsense_gets_one_line(server: Server) -> None:
     for body in BAD:
         client = proved(server)
-        client.send_bytes(body)
+        client.line.send(body, PATIENCE)
         problem = client.receive(PATIENCE).text("problem")
         assert problem and "\n" not in problem and "Traceback" not in problem
         client.close()

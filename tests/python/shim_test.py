@@ -171,7 +171,7 @@ def test_every_function_of_the_driver_api_is_there() -> None:
     )
     exported = {line.split()[-1] for line in listing.stdout.splitlines()}
     stubs = set(
-        re.findall(r"WAYWISER_NOT_FORWARDED\((\w+)\)", (ROOT / "src/waywiser/shim/not_forwarded.inc").read_text())
+        re.findall(r"WAYWISER_NOT_FORWARDED\((\w+)\)", (ROOT / "plugins/cuda_driver/not_forwarded.inc").read_text())
     )
     assert len(names) > 600 and names <= exported and stubs < exported
     forwarded = {name for name in exported - stubs if not name.endswith(("_ptsz", "_ptds"))}

@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t longest_line = 4096;
 
-std::string one_line(std::string text) {
-  for (char& letter : text)
-    if (letter == '\n' || letter == '\r') letter = ' ';
-  return text;
-}
-
 std::string times_line(const std::vector<Seconds>& times) {
   std::string line = "times";
   std::array<char, 32> text{};
@@ -71,7 +65,7 @@ void RankChannel::serve(BenchRank& rank) {
       write_line(times_line(rank.run(parse_bench_request(std::string_view(line).substr(4)))));
     } catch (const Error& error) {
       const bool goes_on = error.kind() == ErrorKind::unavailable;
-      write_line((goes_on ? "unavailable " : "failed ") + one_line(error.what()));
+      write_line((goes_on ? "unavailable " : "failed ") + in_one_line(error.what()));
       if (!goes_on) throw;
     }
   }

@@ -22,5 +22,7 @@ struct RemoteGpuOptions {
 [[gnu::visibility("default")]] RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options);
 // The server's GPUs and clients, as JSON: `gpus`, `clients` and `limit`, in bytes, of a client. Throws the same.
 [[gnu::visibility("default")]] std::string remote_server_state(const RemoteGpuOptions& options);
+// How many GPUs the server has: their numbers are 0 and on. Throws the same.
+[[gnu::visibility("default")]] int remote_gpus(const RemoteGpuOptions& options);
 
 }  // namespace waywiser

@@ -28,18 +28,18 @@ std::optional<ElementType> element_type(const ArrayHead& head) {
 
 [[noreturn]] void refuse_call(const std::string& why) { throw Error(ErrorKind::invalid_input, why); }
 
-double number_of(const RemoteRequest& call, std::string_view name, double usual) {
+double number_of(const requests::Run& call, std::string_view name, double usual) {
   for (const auto& [given, value] : call.numbers)
     if (given == name) return value;
   return usual;
 }
 
-void check_numbers(const RemoteRequest& call, std::string_view known) {
+void check_numbers(const requests::Run& call, std::string_view known) {
   for (const auto& [name, value] : call.numbers)
     if (name != known) refuse_call("it takes no number '" + name + "'");
 }
 
-Elementwise operation_of(const RemoteRequest& call, const ArrayHead& head) {
+Elementwise operation_of(const requests::Run& call, const ArrayHead& head) {
   Elementwise operation;
   const auto type = element_type(head);
   if (!type) refuse_call("arrays of " + std::string(name(head.type)) + ": it takes float64, float32, int64 and int32");
@@ -73,7 +73,7 @@ std::span<const std::string_view> builtin_functions() { return builtin_names; }
 
 bool is_builtin(std::string_view name) { return std::ranges::find(builtin_names, name) != builtin_names.end(); }
 
-ArrayHead check_builtin(const RemoteRequest& call, std::span<const HeldArray> arrays) {
+ArrayHead check_builtin(const requests::Run& call, std::span<const HeldArray> arrays) {
   const std::size_t wanted = call.function == "scale" ? 1 : 2;
   if (arrays.size() != wanted)
     refuse_call("it takes " + std::to_string(wanted) + " arrays, not " + std::to_string(arrays.size()));
@@ -84,7 +84,7 @@ ArrayHead check_builtin(const RemoteRequest& call, std::span<const HeldArray> ar
   return head;
 }
 
-void enqueue_builtin(Stream& stream, const RemoteRequest& call, std::span<const HeldArray> arrays, Region result) {
+void enqueue_builtin(Stream& stream, const requests::Run& call, std::span<const HeldArray> arrays, Region result) {
   const ArrayHead& head = arrays.front().head;
   apply_elementwise(stream, operation_of(call, head), head.elements(), result, arrays.front().memory,
                     arrays.back().memory);

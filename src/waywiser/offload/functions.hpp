@@ -30,7 +30,7 @@ struct FunctionResult {
 struct ServerFunctions {
   std::vector<std::string> names;
   std::function<FunctionResult(const std::string& name, std::span<const HeldArray> arrays,
-                               const RemoteRequest::Numbers& numbers)>
+                               const requests::Numbers& numbers)>
       call;
 };
 
@@ -39,8 +39,8 @@ struct ServerFunctions {
 std::span<const std::string_view> builtin_functions();
 bool is_builtin(std::string_view name);
 // The head of the result. Throws invalid_input for arrays and numbers that the function does not take.
-ArrayHead check_builtin(const RemoteRequest& call, std::span<const HeldArray> arrays);
+ArrayHead check_builtin(const requests::Run& call, std::span<const HeldArray> arrays);
 // After check_builtin: enqueues it.
-void enqueue_builtin(Stream& stream, const RemoteRequest& call, std::span<const HeldArray> arrays, Region result);
+void enqueue_builtin(Stream& stream, const requests::Run& call, std::span<const HeldArray> arrays, Region result);
 
 }  // namespace waywiser

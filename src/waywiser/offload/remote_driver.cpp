@@ -40,12 +40,8 @@ std::string RemoteDriver::ask(std::string_view question, std::uint64_t number,
     throw Error(ErrorKind::invalid_input, "a name of " + std::to_string(name.size()) + " bytes");
   RemoteGpu::State& state = *gpu_.state_;
   const auto alone = state.alone(question);
-  RemoteRequest request = request_for(RequestKind::ask, number);
-  request.function = question;
-  request.arguments = arguments;
-  request.bytes = name.size();
   const ConstRegion text{reinterpret_cast<const std::byte*>(name.data()), name.size(), host(0)};
-  state.add(question, request, text, state.group);
+  state.add(question, requests::Ask{std::string(question), number, arguments, name.size()}, text, state.group);
   state.told_as(question, [&] { state.requests.flush(); });
   return state.reply_to(question).text;
 }
@@ -73,35 +69,24 @@ std::uint64_t RemoteDriver::address(std::uint64_t array) { return number_of(ask(
 
 void RemoteDriver::copy(std::uint64_t to, Bytes to_offset, std::uint64_t from, Bytes from_offset, Bytes bytes) {
   const auto alone = gpu_.state_->alone("copy");
-  RemoteRequest request = request_for(RequestKind::copy, to);
-  request.offset = to_offset;
-  request.bytes = bytes;
-  request.memory = from;
-  request.at = from_offset;
-  gpu_.state_->add("copy", request);
+  gpu_.state_->add("copy", requests::CopyBytes{{to, to_offset, bytes}, from, from_offset});
 }
 
 void RemoteDriver::fill(std::uint64_t array, Bytes offset, Bytes bytes, std::uint32_t value, unsigned unit) {
   const auto alone = gpu_.state_->alone("fill");
-  RemoteRequest request = request_for(RequestKind::fill, array);
-  request.offset = offset;
-  request.bytes = bytes;
-  request.at = value;
-  request.earlier = unit;
-  gpu_.state_->add("fill", request);
+  gpu_.state_->add("fill", requests::Fill{{array, offset, bytes}, value, unit});
 }
 
 void RemoteDriver::get(std::uint64_t array, Bytes offset, Region into) {
   RemoteGpu::State& state = *gpu_.state_;
   const auto alone = state.alone("get");
-  RemoteRequest request = request_for(RequestKind::get_part, array);
-  request.offset = offset;
-  request.bytes = into.bytes;
   const Seconds begin = now_seconds();
-  if (const auto pinned = state.pinned_at(into)) {
-    state.copy_pinned("get", request, *pinned, into);
+  const auto pinned = state.pinned_at(into);
+  const requests::GetPart get{{{array, offset, into.bytes}, pinned.place}};
+  if (pinned) {
+    state.copy_pinned("get", get, pinned);
   } else {
-    const RemoteReply reply = state.answer("get", request);
+    const RemoteReply reply = state.answer("get", get);
     if (!reply.head || reply.head->bytes() != into.bytes) {
       state.group.abort("the client has no room for an array");
       throw Error(ErrorKind::invalid_input, state.name + ": an answer of another size");
@@ -138,11 +123,8 @@ void RemoteDriver::start(const RemoteKernel& kernel, const LaunchShape& shape, s
   if (parameters.size() > most_parameter_bytes)
     throw Error(ErrorKind::unavailable,
                 "a kernel with more than " + std::to_string(most_parameter_bytes) + " bytes of parameters");
-  RemoteRequest request = request_for(RequestKind::start, kernel.number);
-  request.shape = shape;
-  request.parameters = parameters;
   const Seconds begin = now_seconds();
-  gpu_.state_->add("launch", request);
+  gpu_.state_->add("launch", requests::StartKernel{kernel.number, shape, std::string(parameters)});
   gpu_.state_->compute.add(begin, now_seconds());
 }
 

@@ -11,6 +11,7 @@
 
 namespace waywiser {
 
+// What the CUDA driver says of a GPU.
 struct GpuFacts {
   std::string name, uuid;  // uuid: hexadecimal digits
   Bytes bytes = 0;
@@ -27,11 +28,11 @@ struct RemoteKernel {
 
 // What a program of the CUDA driver API needs of a remote GPU besides the calls of RemoteGpu: addresses, parts of
 // arrays, and kernels with any parameters. Calls that return nothing do not wait; all throw as those of RemoteGpu.
-class RemoteDriver {
+class [[gnu::visibility("default")]] RemoteDriver {
  public:
   explicit RemoteDriver(RemoteGpu& gpu) : gpu_(gpu) {}
 
-  // Between these no other thread may call (Hold).
+  // Between these no other thread may call.
   void hold();
   void let_go() noexcept;
 

@@ -10,16 +10,6 @@
 #include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {
-namespace {
-
-RemoteRequest request_for(RequestKind kind, std::uint64_t array, const ArrayHead& head) {
-  RemoteRequest request = request_for(kind, array);
-  request.head = head;
-  return request;
-}
-
-}  // namespace
-
 RemoteGpu::RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection, bool admits_plain)
     : state_(std::make_unique<State>(std::move(group), std::move(name), limit, std::move(connection), admits_plain)) {}
 RemoteGpu::RemoteGpu(RemoteGpu&& other) noexcept = default;
@@ -36,15 +26,13 @@ Bytes RemoteGpu::limit() const noexcept { return state_->limit; }
 
 void RemoteGpu::use_road(DataRoad road) {
   const auto alone = state_->alone("road");
-  RemoteRequest request = request_for(RequestKind::road, 0);
-  request.road = road;
-  state_->add("road", request);
+  state_->add("road", requests::UseRoad{road});
 }
 
 std::uint64_t RemoteGpu::zeros(const ArrayHead& head) {
   const auto alone = state_->alone("zeros");
   state_->check_new(head);
-  state_->add("zeros", request_for(RequestKind::zeros, ++state_->last, head));
+  state_->add("zeros", requests::Zeros{{++state_->last, head}});
   return state_->last;
 }
 
@@ -55,13 +43,11 @@ std::uint64_t RemoteGpu::array(const ArrayHead& head, ConstRegion bytes) {
     throw Error(ErrorKind::invalid_input,
                 std::to_string(bytes.bytes) + " bytes for an array of " + std::to_string(head.bytes()));
   const Seconds begin = now_seconds();
-  const auto pinned = state_->pinned_at(bytes);
-  const RequestKind kind = pinned ? RequestKind::array_from : RequestKind::array;
-  const RemoteRequest request = request_for(kind, ++state_->last, head);
-  if (pinned)
-    state_->copy_pinned("array", request, *pinned, bytes);
+  const std::uint64_t number = ++state_->last;
+  if (const auto pinned = state_->pinned_at(bytes))
+    state_->copy_pinned("array", requests::ArrayFrom{{number, head, pinned.place}}, pinned);
   else
-    state_->add("array", request, bytes, state_->arrays());
+    state_->add("array", requests::NewArray{{number, head}}, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
   return state_->last;
 }
@@ -72,24 +58,21 @@ std::uint64_t RemoteGpu::array(ConstElements values) {
 
 void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
   const auto alone = state_->alone("put");
-  const auto pinned = state_->pinned_at(bytes);
-  RemoteRequest request = request_for(pinned ? RequestKind::put_from : RequestKind::put, array);
-  request.offset = offset;
-  request.bytes = bytes.bytes;
+  const requests::PartOfArray part{array, offset, bytes.bytes};
   const Seconds begin = now_seconds();
-  if (pinned)
-    state_->copy_pinned("put", request, *pinned, bytes);
+  if (const auto pinned = state_->pinned_at(bytes))
+    state_->copy_pinned("put", requests::PutFrom{{part, pinned.place}}, pinned);
   else
-    state_->add("put", request, bytes, state_->arrays());
+    state_->add("put", requests::Put{part}, bytes, state_->arrays());
   state_->input.add(begin, now_seconds());
 }
 
 ArrayHead RemoteGpu::get(std::uint64_t array, Elements into) {
   const auto alone = state_->alone("get");
   if (const auto pinned = state_->pinned_at(into.region)) {
-    RemoteRequest request = request_for(RequestKind::get_into, array, {into.type, false, {into.count()}});
+    const requests::GetInto get{{array, {into.type, false, {into.count()}}, pinned.place}};
     const Seconds begin = now_seconds();
-    const RemoteReply reply = state_->copy_pinned("get", request, *pinned, into.region);
+    const RemoteReply reply = state_->copy_pinned("get", get, pinned);
     state_->output.add(begin, now_seconds());
     if (!reply.head) throw Error(ErrorKind::invalid_input, state_->name + ": an answer without an array");
     return *reply.head;
@@ -111,7 +94,7 @@ ArrayHead RemoteGpu::get(std::uint64_t array, Elements into) {
 void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room) {
   const auto alone = state_->alone("get");
   const Seconds begin = now_seconds();
-  const RemoteReply reply = state_->answer("get", request_for(RequestKind::get, array));
+  const RemoteReply reply = state_->answer("get", requests::Get{{array}});
   Region into;
   try {
     if (!reply.head) throw Error(ErrorKind::invalid_input, state_->name + ": an answer without an array");
@@ -129,17 +112,15 @@ void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayH
 
 void RemoteGpu::free(std::uint64_t number) {
   const auto alone = state_->alone("free");
-  state_->add("free", request_for(RequestKind::free, number));
+  state_->add("free", requests::Free{{number}});
   if (state_->stream == number) state_->stream = 0;
 }
 
 std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uint64_t> arrays,
                              std::span<const RemoteNumber> numbers) {
   const auto alone = state_->alone("run");
-  RemoteRequest request = request_for(RequestKind::run, ++state_->last);
-  request.function = function;
-  request.arguments.assign(arrays.begin(), arrays.end());
-  request.numbers.assign(numbers.begin(), numbers.end());
+  const requests::Run request{
+      ++state_->last, std::string(function), {arrays.begin(), arrays.end()}, {numbers.begin(), numbers.end()}};
   const Seconds begin = now_seconds();
   state_->add("run", request);
   state_->compute.add(begin, now_seconds());
@@ -150,9 +131,8 @@ std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
   const auto alone = state_->alone("load_kernels");
   if (code.empty() || code.size() > longest_code)
     throw Error(ErrorKind::invalid_input, "kernels have 1 to " + std::to_string(longest_code) + " bytes of code");
-  RemoteRequest request = request_for(RequestKind::code, ++state_->last);
-  request.bytes = code.size();
-  state_->add("load_kernels", request, {reinterpret_cast<const std::byte*>(code.data()), code.size(), host(0)},
+  const requests::LoadCode load{++state_->last, code.size()};
+  state_->add("load_kernels", load, {reinterpret_cast<const std::byte*>(code.data()), code.size(), host(0)},
               state_->group);
   state_->reply_to("load_kernels");
   return state_->last;
@@ -161,10 +141,7 @@ std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
 void RemoteGpu::launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
                        std::span<const KernelArgument> arguments) {
   const auto alone = state_->alone("launch");
-  RemoteRequest request = request_for(RequestKind::launch, code);
-  request.function = kernel;
-  request.shape = shape;
-  request.kernel_arguments.assign(arguments.begin(), arguments.end());
+  const requests::LaunchKernel request{code, std::string(kernel), shape, {arguments.begin(), arguments.end()}};
   const Seconds begin = now_seconds();
   state_->add("launch", request);
   state_->compute.add(begin, now_seconds());
@@ -175,14 +152,10 @@ std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
   if (&other == this) throw Error(ErrorKind::invalid_input, name() + ": an array of this GPU itself");
   const auto also = other.state_->alone("copy_of");
   state_->answer("copy_of");  // or the other server would wait for all earlier requests here
-  std::array<std::byte, digits_of_road / 2> random{};
+  std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
-  RemoteRequest give = request_for(RequestKind::give, array);
-  give.secret = hexadecimal(random);
-  give.plain = copies_plain(other);
-  RemoteRequest take = request_for(RequestKind::take, ++state_->last);
-  take.secret = give.secret;
-  take.plain = give.plain;
+  const requests::Give give{array, hexadecimal(random), copies_plain(other)};
+  requests::Take take{++state_->last, give.secret, "", give.plain};
   take.address = other.state_->answer("copy_of", give).address;
   state_->add("copy_of", take);
   flush();
@@ -240,7 +213,7 @@ void RemoteGpu::State::close() noexcept {
 void RemoteGpu::State::close_held() noexcept {
   if (std::exchange(closed, true)) return;
   try {
-    requests.add(bytes_of_request(request_for(RequestKind::end, 0)));
+    requests.add(bytes_of_request(requests::End{}));
     requests.flush();
     if (plain) plain->close();
     group.close();

@@ -121,17 +121,15 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   void end_with_process() noexcept;
   // Tells the server which memory is gone.
   void forget_pinned();
-  // The memory that the server can use and that has all these bytes; nullptr: none.
-  std::shared_ptr<PinnedMemory::Block> pinned_at(ConstRegion bytes);
+  // The memory that the server can use and that has all these bytes; no block: none.
+  struct PinnedPart {
+    std::shared_ptr<PinnedMemory::Block> block;
+    requests::PinnedPlace place;
+    explicit operator bool() const noexcept { return block != nullptr; }
+  };
+  PinnedPart pinned_at(ConstRegion bytes);
   // Asks for a copy from or into such memory. Afterwards the server touches it no more, also if this throws.
-  RemoteReply copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory, ConstRegion bytes);
+  RemoteReply copy_pinned(std::string_view call, const RemoteRequest& request, const PinnedPart& memory);
 };
-
-inline RemoteRequest request_for(RequestKind kind, std::uint64_t array) {
-  RemoteRequest request;
-  request.kind = kind;
-  request.array = array;
-  return request;
-}
 
 }  // namespace waywiser

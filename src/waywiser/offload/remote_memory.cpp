@@ -88,15 +88,12 @@ PinnedMemory RemoteGpu::pinned(Bytes bytes) {
   state_->answer("pinned");  // reports what has failed before
   state_->forget_pinned();
   const auto block = std::make_shared<PinnedMemory::Block>(bytes);
-  std::array<std::byte, digits_of_road / 2> random{};
+  std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
-  RemoteRequest request = request_for(RequestKind::pin, ++state_->last);
-  request.bytes = bytes;
-  request.at = static_cast<std::uint64_t>(block->file.number());
-  request.secret = hexadecimal(random);
-  std::memcpy(block->secret(), request.secret.data(), request.secret.size());
-  if (state_->answer("pinned", request).placed) {
-    block->number = request.array;
+  const requests::Pin pin{++state_->last, bytes, static_cast<std::uint64_t>(block->file.number()), hexadecimal(random)};
+  std::memcpy(block->secret(), pin.secret.data(), pin.secret.size());
+  if (state_->answer("pinned", pin).placed) {
+    block->number = pin.memory;
   } else {
     block->give_spare_back();
     block->locked = ::mlock(block->mapping.data(), block->mapping.length()) == 0;
@@ -124,17 +121,18 @@ void RemoteGpu::State::forget_pinned() {
       return expired;
     });
   }
-  for (const std::uint64_t number : gone) add("free", request_for(RequestKind::free, number));
+  for (const std::uint64_t number : gone) add("free", requests::Free{{number}});
 }
 
-std::shared_ptr<PinnedMemory::Block> RemoteGpu::State::pinned_at(ConstRegion bytes) {
+RemoteGpu::State::PinnedPart RemoteGpu::State::pinned_at(ConstRegion bytes) {
   forget_pinned();
   const std::lock_guard lock(pinned_mutex);
   const auto found = bytes.bytes == 0 ? pinned.end() : pinned.lower_bound(bytes.data + bytes.bytes);
-  if (found == pinned.end()) return nullptr;
-  auto block = found->second.second.lock();
+  if (found == pinned.end()) return {};
+  const auto block = found->second.second.lock();
   const bool is_inside = block && bytes.data >= block->region().data;
-  return is_inside && PinnedMemory(block).by() == "server" ? block : nullptr;
+  if (!is_inside || PinnedMemory(block).by() != "server") return {};
+  return {block, {block->number, static_cast<Bytes>(bytes.data - block->region().data)}};
 }
 
 bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
@@ -142,19 +140,12 @@ bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion byte
   const auto alone = state.alone("put");
   const auto pinned = state.pinned_at(bytes);
   if (!pinned) return false;
-  RemoteRequest request = request_for(RequestKind::begin_put, array);
-  request.offset = offset;
-  request.bytes = bytes.bytes;
-  request.memory = pinned->number;
-  request.at = static_cast<std::uint64_t>(bytes.data - pinned->region().data);
-  state.add("put", request);
+  state.add("put", requests::BeginPut{{{array, offset, bytes.bytes}, pinned.place}});
   return true;
 }
 
-RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest request, PinnedMemory::Block& memory,
-                                          ConstRegion bytes) {
-  request.memory = memory.number;
-  request.at = static_cast<std::uint64_t>(bytes.data - memory.region().data);
+RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, const RemoteRequest& request,
+                                          const PinnedPart& memory) {
   add(call, request);
   RemoteReply reply;
   try {
@@ -163,7 +154,7 @@ RemoteReply RemoteGpu::State::copy_pinned(std::string_view call, RemoteRequest r
       return requests.receive_reply();
     });
   } catch (...) {
-    memory.part();  // the server may still be about to copy
+    memory.block->part();  // the server may still be about to copy
     throw;
   }
   throw_failure(reply);

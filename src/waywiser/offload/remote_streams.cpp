@@ -20,30 +20,28 @@ void RemoteGpu::use_stream(std::uint64_t stream) {
   const auto alone = state_->alone("stream");
   state_->check_open();
   if (stream == state_->stream) return;
-  state_->add("stream", request_for(RequestKind::stream, stream));
+  state_->add("stream", requests::UseStream{{stream}});
   state_->stream = stream;
 }
 
 void RemoteGpu::record(std::uint64_t event) {
   const auto alone = state_->alone("record");
-  state_->add("record", request_for(RequestKind::record, event));
+  state_->add("record", requests::Record{{event}});
 }
 
 void RemoteGpu::wait(std::uint64_t event) {
   const auto alone = state_->alone("wait");
-  state_->add("wait", request_for(RequestKind::wait, event));
+  state_->add("wait", requests::Wait{{event}});
 }
 
 void RemoteGpu::await(std::uint64_t event) {
   const auto alone = state_->alone("await");
-  state_->answer("await", request_for(RequestKind::await, event));
+  state_->answer("await", requests::Await{{event}});
 }
 
 Seconds RemoteGpu::since(std::uint64_t later, std::uint64_t earlier) {
   const auto alone = state_->alone("since");
-  RemoteRequest request = request_for(RequestKind::since, later);
-  request.earlier = earlier;
-  return state_->answer("since", request).since;
+  return state_->answer("since", requests::Since{later, earlier}).since;
 }
 
 void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
@@ -53,16 +51,15 @@ void RemoteGpu::use_plain_data(const std::function<bool()>& interrupted) {
     state_->wants_plain = true;
     return;
   }
-  std::array<std::byte, digits_of_road / 2> random{};
+  std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
-  RemoteRequest request = request_for(RequestKind::plain, 0);
-  request.secret = hexadecimal(random);
-  const RemoteReply reply = state_->answer("data_plain", request);
+  const std::string secret = hexadecimal(random);
+  const RemoteReply reply = state_->answer("data_plain", requests::OpenPlain{secret});
   try {
     state_->told_as("data_plain", [&] {
       SecretPair pair;
       pair.purpose = "plain";
-      pair.secret = request.secret;
+      pair.secret = secret;
       pair.root = parse_endpoint(reply.address);
       pair.encrypt = false;
       pair.timeout = state_->group.timeout();

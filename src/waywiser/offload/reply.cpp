@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "waywiser/comm/message/wire.hpp"
-#include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {
 namespace {
@@ -22,12 +22,10 @@ void each_interval(Times& times, Function function) {
 }
 
 // Cut between two characters of UTF-8.
-std::string one_line(std::string text) {
+std::string short_line(std::string_view text) {
   std::size_t most = longest_failure;
   while (most < text.size() && most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
-  if (text.size() > most) text.resize(most);
-  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  return text;
+  return in_one_line(text.substr(0, most));
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ std::string one_line(std::string text) {
 ReplyFrame frame_of(const RemoteReply& reply) {
   WireWriter writer;
   writer.number(static_cast<std::uint8_t>(reply.failure ? static_cast<int>(reply.failure->kind) + 1 : 0));
-  writer.text(reply.failure ? one_line(reply.failure->text) : "");
+  writer.text(reply.failure ? short_line(reply.failure->text) : "");
   writer.number(reply.used);
   writer.number(reply.requests);
   each_interval(reply.times, [&](const RemoteInterval& interval) {
@@ -57,7 +55,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   RemoteReply reply;
   const auto kind = reader.number<std::uint8_t>();
   if (kind > error_kinds) reader.refuse("an unknown kind of error, " + std::to_string(kind));
-  std::string text = one_line(reader.text(longest_failure));
+  std::string text = short_line(reader.text(longest_failure));
   if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text), {}};
   reply.used = reader.number<std::uint64_t>();
   reply.requests = reader.number<std::uint64_t>();
@@ -69,7 +67,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   if ((flags & has_head) != 0) reply.head = read_array_head(reader);
   reply.placed = (flags & is_placed) != 0;
   reply.details = reader.number<std::uint32_t>();
-  reply.address = one_line(reader.text(longest_address));
+  reply.address = short_line(reader.text(longest_address));
   reply.since = read_seconds(reader);
   if (reply.details > longest_details) reader.refuse("more details than any failure has");
   return reply;

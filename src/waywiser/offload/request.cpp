@@ -1,12 +1,14 @@
 #include "waywiser/offload/request.hpp"
 
 #include <bit>
+#include <concepts>
 #include <utility>
 
 namespace waywiser {
 namespace {
 
 constexpr std::size_t used_bytes = 2;
+constexpr std::size_t argument_kinds = static_cast<std::size_t>(KernelArgument::Kind::float64) + 1;
 constexpr std::string_view request_words = "a request";
 
 std::size_t used_of(std::span<const std::byte> frame) {
@@ -16,161 +18,187 @@ std::size_t used_of(std::span<const std::byte> frame) {
   return used;
 }
 
-void write_call(WireWriter& writer, const RemoteRequest& request) {
-  writer.text(request.function);
-  writer.number(static_cast<std::uint8_t>(request.arguments.size()));
-  for (const std::uint64_t array : request.arguments) writer.number(array);
-  writer.number(static_cast<std::uint8_t>(request.numbers.size()));
-  for (const auto& [name, value] : request.numbers) {
-    writer.text(name);
-    writer.number(std::bit_cast<std::uint64_t>(value));
+// Writes the fields of a request, as they are.
+class FieldWriter {
+ public:
+  explicit FieldWriter(WireWriter& writer) : writer_(writer) {}
+
+  void number(std::uint64_t value) { writer_.number(value); }
+  void real(double value) { writer_.number(std::bit_cast<std::uint64_t>(value)); }
+  void length(Bytes bytes, Bytes, std::string_view) { writer_.number(bytes); }
+  void text(std::string_view text, std::size_t) { writer_.text(text); }
+  void secret(std::string_view secret) { writer_.text(secret); }
+  void flag(bool is_set) { byte(is_set); }
+  void one_of(auto value, std::size_t, std::string_view) { byte(value); }
+  void head(const ArrayHead& head) { write(writer_, head); }
+  void shape(const LaunchShape& shape) {
+    for (const auto& lengths : {shape.grid, shape.block})
+      for (const std::uint32_t length : lengths) writer_.number(length);
+    writer_.number(shape.shared);
   }
-}
-
-void read_call(WireReader& reader, RemoteRequest& request) {
-  request.function = reader.text(longest_function_name);
-  const auto arguments = reader.number<std::uint8_t>();
-  for (int i = 0; i < arguments; ++i) request.arguments.push_back(reader.number<std::uint64_t>());
-  const auto numbers = reader.number<std::uint8_t>();
-  for (int i = 0; i < numbers; ++i) {
-    std::string name = reader.text(longest_number_name);
-    request.numbers.emplace_back(std::move(name), std::bit_cast<double>(reader.number<std::uint64_t>()));
+  void list(const auto& items, auto write_item) {
+    byte(items.size());
+    for (const auto& item : items) write_item(item);
   }
-}
 
-void write_shape(WireWriter& writer, const LaunchShape& shape) {
-  for (const auto& lengths : {shape.grid, shape.block})
-    for (const std::uint32_t length : lengths) writer.number(length);
-  writer.number(shape.shared);
-}
+ private:
+  void byte(auto value) { writer_.number(static_cast<std::uint8_t>(value)); }
+  WireWriter& writer_;
+};
 
-LaunchShape read_shape(WireReader& reader) {
-  LaunchShape shape;
-  for (auto* lengths : {&shape.grid, &shape.block})
-    for (std::uint32_t& length : *lengths) length = reader.number<std::uint32_t>();
-  shape.shared = reader.number<std::uint32_t>();
-  return shape;
-}
+// Reads the same fields, and refuses what is out of bounds.
+class FieldReader {
+ public:
+  explicit FieldReader(WireReader& reader) : reader_(reader) {}
 
-void write_launch(WireWriter& writer, const RemoteRequest& request) {
-  writer.text(request.function);
-  write_shape(writer, request.shape);
-  writer.number(static_cast<std::uint8_t>(request.kernel_arguments.size()));
-  for (const KernelArgument& argument : request.kernel_arguments) {
-    writer.number(static_cast<std::uint8_t>(argument.kind));
-    writer.number(argument.bits);
+  void number(std::uint64_t& value) { value = reader_.number<std::uint64_t>(); }
+  void real(double& value) { value = std::bit_cast<double>(reader_.number<std::uint64_t>()); }
+  void length(Bytes& bytes, Bytes most, std::string_view what) {
+    number(bytes);
+    if (bytes > most) reader_.refuse(std::string(what) + " of " + std::to_string(bytes) + " bytes");
   }
-}
-
-void read_launch(WireReader& reader, RemoteRequest& request) {
-  request.function = reader.text(longest_function_name);
-  request.shape = read_shape(reader);
-  const auto arguments = reader.number<std::uint8_t>();
-  request.kernel_arguments.reserve(arguments);
-  for (int i = 0; i < arguments; ++i) {
-    const auto kind = reader.number<std::uint8_t>();
-    if (kind > static_cast<std::uint8_t>(KernelArgument::Kind::float64))
-      reader.refuse("argument of kind " + std::to_string(kind));
-    request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(kind), reader.number<std::uint64_t>()});
+  void text(std::string& text, std::size_t most) { text = reader_.text(most); }
+  void secret(std::string& secret) {
+    text(secret, digits_of_secret);
+    if (secret.size() != digits_of_secret || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
+      reader_.refuse("a secret that is not 64 hexadecimal digits");
   }
+  void flag(bool& is_set) { is_set = byte() != 0; }
+  void one_of(auto& value, std::size_t many, std::string_view what) {
+    const std::uint8_t told = byte();
+    if (told >= many) reader_.refuse(std::string(what) + ", " + std::to_string(told));
+    value = static_cast<std::remove_reference_t<decltype(value)>>(told);
+  }
+  void head(ArrayHead& head) { head = read_array_head(reader_); }
+  void shape(LaunchShape& shape) {
+    for (auto* lengths : {&shape.grid, &shape.block})
+      for (std::uint32_t& length : *lengths) length = reader_.number<std::uint32_t>();
+    shape.shared = reader_.number<std::uint32_t>();
+  }
+  void list(auto& items, auto read_item) {
+    items.resize(byte());
+    for (auto& item : items) read_item(item);
+  }
+
+ private:
+  std::uint8_t byte() { return reader_.number<std::uint8_t>(); }
+  WireReader& reader_;
+};
+
+// A request to write, which is const, or to read.
+template <typename Given, typename Request>
+concept Some = std::derived_from<std::remove_const_t<Given>, Request>;
+
+// What travels of each request, in this order.
+void fields(auto&, Some<requests::Synchronize> auto&) {}
+void fields(auto&, Some<requests::End> auto&) {}
+void fields(auto& wire, Some<requests::Numbered> auto& asked) { wire.number(asked.number); }
+void fields(auto& wire, Some<requests::WithHead> auto& made) {
+  wire.number(made.array);
+  wire.head(made.head);
+}
+void fields(auto& wire, Some<requests::PartOfArray> auto& part) {
+  wire.number(part.array);
+  wire.number(part.offset);
+  wire.length(part.bytes, largest_remote_array, "a part");
+}
+void fields(auto& wire, Some<requests::PinnedPlace> auto& place) {
+  wire.number(place.memory);
+  wire.number(place.offset);
+}
+void fields(auto& wire, Some<requests::PartAndPlace> auto& asked) {
+  fields(wire, asked.part);
+  fields(wire, asked.place);
+}
+void fields(auto& wire, Some<requests::HeadAndPlace> auto& asked) {
+  wire.number(asked.array);
+  wire.head(asked.head);
+  fields(wire, asked.place);
+}
+void fields(auto& wire, Some<requests::Since> auto& since) {
+  wire.number(since.later);
+  wire.number(since.earlier);
+}
+void fields(auto& wire, Some<requests::Run> auto& run) {
+  wire.number(run.result);
+  wire.text(run.function, longest_function_name);
+  wire.list(run.arrays, [&](auto& array) { wire.number(array); });
+  wire.list(run.numbers, [&](auto& number) {
+    wire.text(number.first, longest_number_name);
+    wire.real(number.second);
+  });
+}
+void fields(auto& wire, Some<requests::LoadCode> auto& load) {
+  wire.number(load.code);
+  wire.length(load.bytes, longest_code, "a code");
+}
+void fields(auto& wire, Some<requests::LaunchKernel> auto& launch) {
+  wire.number(launch.code);
+  wire.text(launch.kernel, longest_function_name);
+  wire.shape(launch.shape);
+  wire.list(launch.arguments, [&](auto& argument) {
+    wire.one_of(argument.kind, argument_kinds, "an argument of an unknown kind");
+    wire.number(argument.bits);
+  });
+}
+void fields(auto& wire, Some<requests::Give> auto& give) {
+  wire.number(give.array);
+  wire.secret(give.secret);
+  wire.flag(give.plain);
+}
+void fields(auto& wire, Some<requests::Take> auto& take) {
+  wire.number(take.array);
+  wire.secret(take.secret);
+  wire.text(take.address, longest_address);
+  wire.flag(take.plain);
+}
+void fields(auto& wire, Some<requests::UseRoad> auto& use) {
+  wire.one_of(use.road, data_roads.size(), "an unknown road");
+}
+void fields(auto& wire, Some<requests::OpenPlain> auto& open) { wire.secret(open.secret); }
+void fields(auto& wire, Some<requests::Pin> auto& pin) {
+  wire.number(pin.memory);
+  wire.length(pin.bytes, largest_remote_array, "memory");
+  wire.number(pin.file);
+  wire.secret(pin.secret);
+}
+void fields(auto& wire, Some<requests::CopyBytes> auto& copy) {
+  fields(wire, copy.to);
+  wire.number(copy.from);
+  wire.number(copy.from_offset);
+}
+void fields(auto& wire, Some<requests::Fill> auto& fill) {
+  fields(wire, fill.part);
+  wire.number(fill.value);
+  wire.number(fill.unit);
+}
+void fields(auto& wire, Some<requests::StartKernel> auto& start) {
+  wire.number(start.kernel);
+  wire.shape(start.shape);
+  wire.text(start.parameters, most_parameter_bytes);
+}
+void fields(auto& wire, Some<requests::Ask> auto& ask) {
+  wire.text(ask.question, longest_function_name);
+  wire.number(ask.number);
+  wire.list(ask.arguments, [&](auto& argument) { wire.number(argument); });
+  wire.length(ask.name_bytes, longest_kernel_name, "a name");
 }
 
-void write_part(WireWriter& writer, const RemoteRequest& request) {
-  writer.number(request.offset);
-  writer.number(request.bytes);
-}
-
-void write_place(WireWriter& writer, const RemoteRequest& request) {
-  writer.number(request.memory);
-  writer.number(request.at);
-}
-
-void read_place(WireReader& reader, RemoteRequest& request) {
-  request.memory = reader.number<std::uint64_t>();
-  request.at = reader.number<std::uint64_t>();
-}
-
-Bytes read_length(WireReader& reader) {
-  const auto bytes = reader.number<std::uint64_t>();
-  if (bytes > largest_remote_array) reader.refuse("more bytes than any array has");
-  return bytes;
-}
-
-void read_part(WireReader& reader, RemoteRequest& request) {
-  request.offset = reader.number<std::uint64_t>();
-  request.bytes = read_length(reader);
-}
-
-std::string read_secret(WireReader& reader) {
-  std::string secret = reader.text(digits_of_road);
-  if (secret.size() != digits_of_road || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reader.refuse("a secret that is not 64 hexadecimal digits");
-  return secret;
-}
-
-DataRoad read_road(WireReader& reader) {
-  const auto road = reader.number<std::uint8_t>();
-  if (road >= data_roads.size()) reader.refuse("an unknown road, " + std::to_string(road));
-  return static_cast<DataRoad>(road);
+// The request of this place in the variant.
+template <std::size_t... places>
+RemoteRequest request_at(std::size_t wanted, std::index_sequence<places...>) {
+  RemoteRequest request;
+  static_cast<void>(((places == wanted && (request.emplace<places>(), true)) || ...));
+  return request;
 }
 
 }  // namespace
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
   WireWriter writer;
-  writer.number(static_cast<std::uint8_t>(request.kind));
-  writer.number(request.array);
-  switch (request.kind) {
-    case RequestKind::zeros:
-    case RequestKind::array: write(writer, request.head); break;
-    case RequestKind::put: write_part(writer, request); break;
-    case RequestKind::pin:
-      writer.number(request.bytes);
-      writer.number(request.at);
-      writer.text(request.secret);
-      break;
-    case RequestKind::array_from:
-    case RequestKind::get_into:
-      write(writer, request.head);
-      write_place(writer, request);
-      break;
-    case RequestKind::put_from:
-    case RequestKind::begin_put:
-    case RequestKind::get_part:
-    case RequestKind::copy:
-      write_part(writer, request);
-      write_place(writer, request);
-      break;
-    case RequestKind::fill:
-      write_part(writer, request);
-      writer.number(request.at);
-      writer.number(request.earlier);
-      break;
-    case RequestKind::start:
-      write_shape(writer, request.shape);
-      writer.text(request.parameters);
-      break;
-    case RequestKind::ask:
-      write_call(writer, request);
-      writer.number(request.bytes);
-      break;
-    case RequestKind::run: write_call(writer, request); break;
-    case RequestKind::code: writer.number(request.bytes); break;
-    case RequestKind::launch: write_launch(writer, request); break;
-    case RequestKind::give:
-      writer.text(request.secret);
-      writer.number(static_cast<std::uint8_t>(request.plain));
-      break;
-    case RequestKind::plain: writer.text(request.secret); break;
-    case RequestKind::take:
-      writer.text(request.secret);
-      writer.text(request.address);
-      writer.number(static_cast<std::uint8_t>(request.plain));
-      break;
-    case RequestKind::road: writer.number(static_cast<std::uint8_t>(request.road)); break;
-    case RequestKind::since: writer.number(request.earlier); break;
-    default: break;
-  }
+  writer.number(static_cast<std::uint8_t>(request.index()));
+  FieldWriter wire(writer);
+  std::visit([&](const auto& asked) { fields(wire, asked); }, request);
   return std::move(writer).bytes();
 }
 
@@ -179,66 +207,12 @@ RequestReader::RequestReader(std::span<const std::byte> frame)
 
 std::optional<RemoteRequest> RequestReader::next() {
   if (left_ == 0) return {};
-  RemoteRequest request;
-  const auto kind = reader_.number<std::uint8_t>();
-  if (kind == 0 || kind > last_request_kind) reader_.refuse("an unknown kind, " + std::to_string(kind));
-  request.kind = static_cast<RequestKind>(kind);
-  request.array = reader_.number<std::uint64_t>();
-  switch (request.kind) {
-    case RequestKind::zeros:
-    case RequestKind::array: request.head = read_array_head(reader_); break;
-    case RequestKind::put: read_part(reader_, request); break;
-    case RequestKind::pin:
-      request.bytes = read_length(reader_);
-      request.at = reader_.number<std::uint64_t>();
-      request.secret = read_secret(reader_);
-      break;
-    case RequestKind::array_from:
-    case RequestKind::get_into:
-      request.head = read_array_head(reader_);
-      read_place(reader_, request);
-      break;
-    case RequestKind::put_from:
-    case RequestKind::begin_put:
-    case RequestKind::get_part:
-    case RequestKind::copy:
-      read_part(reader_, request);
-      read_place(reader_, request);
-      break;
-    case RequestKind::fill:
-      read_part(reader_, request);
-      request.at = reader_.number<std::uint64_t>();
-      request.earlier = reader_.number<std::uint64_t>();
-      break;
-    case RequestKind::start:
-      request.shape = read_shape(reader_);
-      request.parameters = reader_.text(most_parameter_bytes);
-      break;
-    case RequestKind::ask:
-      read_call(reader_, request);
-      request.bytes = reader_.number<std::uint64_t>();
-      if (request.bytes > longest_kernel_name) reader_.refuse("a name of " + std::to_string(request.bytes) + " bytes");
-      break;
-    case RequestKind::run: read_call(reader_, request); break;
-    case RequestKind::code:
-      request.bytes = reader_.number<std::uint64_t>();
-      if (request.bytes > longest_code) reader_.refuse("a code of " + std::to_string(request.bytes) + " bytes");
-      break;
-    case RequestKind::launch: read_launch(reader_, request); break;
-    case RequestKind::give:
-      request.secret = read_secret(reader_);
-      request.plain = reader_.number<std::uint8_t>() != 0;
-      break;
-    case RequestKind::plain: request.secret = read_secret(reader_); break;
-    case RequestKind::take:
-      request.secret = read_secret(reader_);
-      request.address = reader_.text(longest_address);
-      request.plain = reader_.number<std::uint8_t>() != 0;
-      break;
-    case RequestKind::road: request.road = read_road(reader_); break;
-    case RequestKind::since: request.earlier = reader_.number<std::uint64_t>(); break;
-    default: break;
-  }
+  constexpr std::size_t kinds = std::variant_size_v<RemoteRequest>;
+  FieldReader wire(reader_);
+  std::size_t kind = 0;
+  wire.one_of(kind, kinds, "an unknown kind");
+  RemoteRequest request = request_at(kind, std::make_index_sequence<kinds>{});
+  std::visit([&](auto& asked) { fields(wire, asked); }, request);
   left_ = reader_.left();
   return request;
 }

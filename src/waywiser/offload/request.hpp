@@ -4,87 +4,163 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "waywiser/comm/message/wire.hpp"
 #include "waywiser/offload/array_head.hpp"
-#include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/data_road.hpp"
 #include "waywiser/offload/launch.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {
 
 // Client and server have the same one: a new number for each change of what travels. tests/offload/protocol_test.cpp
 // notices changes of requests and replies.
-inline constexpr int offload_protocol = 2;
+inline constexpr int offload_protocol = 3;
 
-// What a client asks its worker for. A client names arrays by numbers of its own.
-enum class RequestKind : std::uint8_t {
-  zeros = 1,    // a new array of zeros
-  array,        // a new array, whose bytes follow as messages
-  put,          // bytes of an array, which follow
-  get,          // the reply has the array's head, and its bytes follow if nothing has failed
-  free,         // of an array, a stream or an event
-  run,          // a function of arrays and numbers; its result becomes a new array
-  synchronize,  // a reply when all earlier requests are done
-  end,          // the last one
-  code,         // kernels, whose code follows; a reply when they are compiled; `array`: the number of the code
-  launch,       // a kernel of a code
-  give,         // an array to another worker: the reply says where it is waited for
-  take,         // a new array, from the worker that waits there
-  road,         // of the bytes of arrays from now on
-  stream,       // in which functions and kernels run from now on, in their order; 0: the one that waits for all
-  record,       // an event: all that the stream has begun
-  wait,         // of the stream for an event
-  await,        // a reply when an event has happened
-  since,        // the same for two events; the reply has the seconds between them
-  plain,        // arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for
-  pin,          // memory of the client on the worker's machine; the reply says whether both can use it
-  array_from,   // a new array, whose bytes lie in such memory; a reply when they have been read
-  put_from,     // the same for bytes of an array
-  begin_put,    // the same without a reply: the stream copies them
-  get_into,     // an array goes into such memory; the reply has the array's head
-  // For programs of the CUDA driver API, where kernels get addresses:
-  copy,      // bytes of an array, from another one (`memory`, `at`)
-  fill,      // bytes of an array, with `at` in units of `earlier` bytes
-  get_part,  // bytes of an array: they follow the reply, unless `memory` is not 0 and they are placed there
-  start,     // a kernel that was asked for, with the bytes of its parameters
-  ask        // a question about the GPU, an array, a code or a kernel; a name may follow; the reply has a text
+// What a client asks its worker for. It numbers arrays, streams, events, codes and its own memory, and uses no number
+// twice.
+namespace requests {
+
+struct Numbered {
+  std::uint64_t number = 0;
 };
-inline constexpr std::uint8_t last_request_kind = 29;
-inline constexpr Bytes longest_code = Bytes{4} << 20;
+struct WithHead {
+  std::uint64_t array = 0;
+  ArrayHead head;
+};
+struct PartOfArray {
+  std::uint64_t array = 0;
+  Bytes offset = 0, bytes = 0;
+};
+// In memory of the client that its worker has mapped.
+struct PinnedPlace {
+  std::uint64_t memory = 0;
+  Bytes offset = 0;
+};
+struct PartAndPlace {
+  PartOfArray part;
+  PinnedPlace place;
+};
+struct HeadAndPlace {
+  std::uint64_t array = 0;
+  ArrayHead head;
+  PinnedPlace place;
+};
 
-struct RemoteRequest {
-  using Numbers = std::vector<std::pair<std::string, double>>;
+struct Synchronize {};               // a reply when all earlier requests are done
+struct End {};                       // the last one
+struct Zeros : WithHead {};          // a new array of zeros
+struct NewArray : WithHead {};       // a new array, whose bytes follow as messages
+struct Put : PartOfArray {};         // the bytes follow
+struct Get : Numbered {};            // the reply has the array's head, and its bytes follow if nothing has failed
+struct Free : Numbered {};           // an array, a stream, an event or memory
+struct UseStream : Numbered {};      // for functions and kernels from now on, in their order; 0: waits for all others
+struct Record : Numbered {};         // an event: all that the stream has begun
+struct Wait : Numbered {};           // of the stream for an event
+struct Await : Numbered {};          // a reply when an event has happened
+struct ArrayFrom : HeadAndPlace {};  // a new array, whose bytes lie there; a reply when they have been read
+struct PutFrom : PartAndPlace {};    // the same for bytes of an array
+struct BeginPut : PartAndPlace {};   // the same without a reply: the stream copies them
+struct GetInto : HeadAndPlace {};    // an array, to where an array with this head has room; the reply has its own head
+struct GetPart : PartAndPlace {};    // the bytes follow the reply, unless there is memory, where they are placed
 
-  RequestKind kind = RequestKind::synchronize;
-  std::uint64_t array = 0;      // of run: the result's
-  ArrayHead head;               // of a new array; of get_into: the room's type and elements
-  Bytes offset = 0, bytes = 0;  // of parts of an array; bytes also of what follows: a code, a name
-  std::uint64_t memory = 0;     // of the client: where the bytes lie or go, from `at`
-  std::uint64_t at = 0;         // also of pin: the memory's file, as the client has opened it
+// The reply has the seconds between two events.
+struct Since {
+  std::uint64_t later = 0, earlier = 0;
+};
+using Numbers = std::vector<std::pair<std::string, double>>;  // by their names
+// A function; its result becomes a new array.
+struct Run {
+  std::uint64_t result = 0;
   std::string function;
-  std::vector<std::uint64_t> arguments;
+  std::vector<std::uint64_t> arrays;
   Numbers numbers;
-  LaunchShape shape;
-  std::vector<KernelArgument> kernel_arguments;
-  std::string secret, address;  // of give and take: where the workers meet; the secret also of plain and pin
-  bool plain = false;           // of give and take: unencrypted, also between machines
-  std::uint64_t earlier = 0;    // of since: an event
-  std::string parameters;       // of start
-  DataRoad road = DataRoad::direct;
-
-  bool operator==(const RemoteRequest&) const = default;
 };
+// Kernels, whose code follows; a reply when they are compiled.
+struct LoadCode {
+  std::uint64_t code = 0;
+  Bytes bytes = 0;
+};
+struct LaunchKernel {
+  std::uint64_t code = 0;
+  std::string kernel;
+  LaunchShape shape;
+  std::vector<KernelArgument> arguments;
+};
+// An array to another worker: the reply says where it is waited for. `plain`: unencrypted, also between machines.
+struct Give {
+  std::uint64_t array = 0;
+  std::string secret;
+  bool plain = false;
+};
+// A new array, from the worker that waits there.
+struct Take {
+  std::uint64_t array = 0;
+  std::string secret, address;
+  bool plain = false;
+};
+// How the bytes of arrays are moved from now on.
+struct UseRoad {
+  DataRoad road = DataRoad::direct;
+};
+// Arrays go unencrypted from now on, over a group of their own: the reply says where it is waited for.
+struct OpenPlain {
+  std::string secret;
+};
+// Memory of the client, by the number of the file that it has opened; the reply says whether both can use it.
+struct Pin {
+  std::uint64_t memory = 0;
+  Bytes bytes = 0;
+  std::uint64_t file = 0;
+  std::string secret;
+};
+
+// For programs of the CUDA driver API, where kernels get addresses:
+struct CopyBytes {
+  PartOfArray to;
+  std::uint64_t from = 0;
+  Bytes from_offset = 0;
+};
+struct Fill {
+  PartOfArray part;
+  std::uint64_t value = 0, unit = 1;  // of 1, 2 or 4 bytes
+};
+// A kernel that was asked for.
+struct StartKernel {
+  std::uint64_t kernel = 0;
+  LaunchShape shape;
+  std::string parameters;
+};
+// About the GPU, an array, a code or a kernel; a name of so many bytes follows; the reply has a text.
+struct Ask {
+  std::string question;
+  std::uint64_t number = 0;
+  std::vector<std::uint64_t> arguments;
+  Bytes name_bytes = 0;
+};
+
+}  // namespace requests
+
+// As it travels, a request begins with its place here.
+using RemoteRequest =
+    std::variant<requests::Synchronize, requests::End, requests::Zeros, requests::NewArray, requests::Put,
+                 requests::Get, requests::Free, requests::Run, requests::LoadCode, requests::LaunchKernel,
+                 requests::Give, requests::Take, requests::UseRoad, requests::OpenPlain, requests::UseStream,
+                 requests::Record, requests::Wait, requests::Await, requests::Since, requests::Pin, requests::ArrayFrom,
+                 requests::PutFrom, requests::BeginPut, requests::GetInto, requests::CopyBytes, requests::Fill,
+                 requests::GetPart, requests::StartKernel, requests::Ask>;
 
 // Requests travel in frames of one size: the number of bytes in use (2 bytes), then one request after the other.
 inline constexpr std::size_t frame_bytes_of_requests = 1024;
 inline constexpr std::size_t frame_room = frame_bytes_of_requests - 2;
+inline constexpr Bytes longest_code = Bytes{4} << 20;
 inline constexpr std::size_t longest_function_name = 64;
 inline constexpr std::size_t longest_number_name = 32;
 inline constexpr std::size_t most_kernel_arguments = 100;
-inline constexpr std::size_t most_parameter_bytes = 900;  // of start
-inline constexpr std::size_t longest_kernel_name = 8192;  // of ask: C++ names are long
+inline constexpr std::size_t most_parameter_bytes = 900;  // of StartKernel
+inline constexpr std::size_t longest_kernel_name = 8192;  // of Ask: C++ names are long
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request);
 

@@ -13,17 +13,26 @@ std::string lines_of(std::string text) {
   return text;
 }
 
+void check_names(std::string_view function, const requests::Numbers& numbers) {
+  if (function.size() > longest_function_name ||
+      std::ranges::any_of(numbers, [](const auto& number) { return number.first.size() > longest_number_name; }))
+    throw Error(ErrorKind::invalid_input, "names of functions have at most " + std::to_string(longest_function_name) +
+                                              " bytes, names of numbers " + std::to_string(longest_number_name));
+}
+
+void check_limits(const auto&) {}
+void check_limits(const requests::Run& run) { check_names(run.function, run.numbers); }
+void check_limits(const requests::LaunchKernel& launch) {
+  if (launch.arguments.size() > most_kernel_arguments)
+    throw Error(ErrorKind::invalid_input,
+                "a kernel takes at most " + std::to_string(most_kernel_arguments) + " arguments");
+  check_names(launch.kernel, {});
+}
+
 }  // namespace
 
 std::vector<std::byte> fitting_bytes(const RemoteRequest& request) {
-  if (request.kernel_arguments.size() > most_kernel_arguments)
-    throw Error(ErrorKind::invalid_input,
-                "a kernel takes at most " + std::to_string(most_kernel_arguments) + " arguments");
-  if (request.function.size() > longest_function_name || std::ranges::any_of(request.numbers, [](const auto& number) {
-        return number.first.size() > longest_number_name;
-      }))
-    throw Error(ErrorKind::invalid_input, "names of functions have at most " + std::to_string(longest_function_name) +
-                                              " bytes, names of numbers " + std::to_string(longest_number_name));
+  std::visit([](const auto& asked) { check_limits(asked); }, request);
   std::vector<std::byte> bytes = bytes_of_request(request);
   if (bytes.size() > frame_room)
     throw Error(ErrorKind::invalid_input, "a call of " + std::to_string(bytes.size()) + " bytes; at most " +

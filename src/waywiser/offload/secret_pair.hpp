@@ -10,8 +10,8 @@
 
 namespace waywiser {
 
-// Two processes that form a group and know each other by a secret of digits_of_road digits, which their client has made
-// for it alone: rank 0 waits at an address of its machine, rank 1 comes there. Throws what Group::join throws.
+// Two processes that form a group and know each other by a secret of digits_of_secret digits, which their client has
+// made for it alone: rank 0 waits at an address of its machine, rank 1 comes there. Throws what Group::join throws.
 struct SecretPair {
   std::string_view purpose;  // of the group's name
   std::string secret;

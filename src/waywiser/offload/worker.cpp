@@ -46,46 +46,16 @@ RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
 bool RemoteWorker::serve(std::span<const std::byte> frame) {
   RequestReader reader(frame);
   while (const auto request = reader.next()) {
-    if (request->kind == RequestKind::end) return false;
+    if (std::holds_alternative<requests::End>(*request)) return false;
     ++requests_;
     check_limits();
-    carry_out(*request);
+    std::visit([this](const auto& asked) { carry_out(asked); }, *request);
   }
   return true;
 }
 
 void RemoteWorker::pause() {
   attempt("events", [this] { work_.pause(); });
-}
-
-void RemoteWorker::carry_out(const RemoteRequest& request) {
-  switch (request.kind) {
-    case RequestKind::zeros:
-    case RequestKind::array: return make(request);
-    case RequestKind::put: return put(request);
-    case RequestKind::get: return get(request);
-    case RequestKind::free: return free(request.array);
-    case RequestKind::run: return run(request);
-    case RequestKind::code: return take_code(request);
-    case RequestKind::launch: return launch(request);
-    case RequestKind::give: return give(request);
-    case RequestKind::take: return take(request);
-    case RequestKind::road: road_ = request.road; return;
-    case RequestKind::stream: return use_stream(request.array);
-    case RequestKind::record: attempt("record", [&] { work_.record(request.array); }); return;
-    case RequestKind::wait: attempt("wait", [&] { work_.wait(request.array); }); return;
-    case RequestKind::await:
-    case RequestKind::since: return await(request);
-    case RequestKind::plain: return open_plain(request);
-    case RequestKind::pin: return pin(request);
-    case RequestKind::array_from: return make_from(request);
-    case RequestKind::put_from: return put_from(request);
-    case RequestKind::begin_put: return begin_put(request);
-    case RequestKind::get_into: return get_into(request);
-    default: return carry_out_for_driver(request);
-    case RequestKind::synchronize:
-    case RequestKind::end: attempt("synchronize", [this] { work_.settle(); }); return reply();
-  }
 }
 
 bool RemoteWorker::attempt(const std::string& what, const std::function<void()>& work) {
@@ -101,32 +71,45 @@ bool RemoteWorker::attempt(const std::string& what, const std::function<void()>&
   return false;
 }
 
+void RemoteWorker::carry_out(const requests::Synchronize&) {
+  answer("synchronize", [this](RemoteReply&) { work_.settle(); });
+}
+
 // Nobody reads what another client has left: the memory is filled with the client's bytes or with zeros.
-void RemoteWorker::make(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::Zeros& zeros) {
   const Seconds begin = now_seconds();
-  HeldArray made;
-  const bool is_filled = request.kind == RequestKind::array;
-  const bool is_made = attempt(array_text(request.array), [&] {
-    check_new(request.array);
-    made = allocate(request.head);
-    if (is_filled) staging_.prepare(road_, made.memory.bytes);
-    if (!is_filled) clear(*aside_, made.memory);
+  attempt(array_text(zeros.array), [&] {
+    check_new(zeros.array);
+    HeldArray made = allocate(zeros.head);
+    clear(*aside_, made.memory);
+    add(zeros.array, std::move(made));
   });
-  if (is_filled) receive(is_made ? std::optional(made.memory) : std::nullopt, request.head.bytes());
-  if (is_made) add(request.array, std::move(made));
   input_.add(begin, now_seconds());
 }
 
-void RemoteWorker::put(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::NewArray& wanted) {
+  const Seconds begin = now_seconds();
+  HeldArray made;
+  const bool is_made = attempt(array_text(wanted.array), [&] {
+    check_new(wanted.array);
+    made = allocate(wanted.head);
+    staging_.prepare(road_, made.memory.bytes);
+  });
+  receive(is_made ? std::optional(made.memory) : std::nullopt, wanted.head.bytes());
+  if (is_made) add(wanted.array, std::move(made));
+  input_.add(begin, now_seconds());
+}
+
+void RemoteWorker::carry_out(const requests::Put& put) {
   const Seconds begin = now_seconds();
   std::optional<Region> into;
-  attempt(array_text(request.array), [&] {
+  attempt(array_text(put.array), [&] {
     work_.settle();
-    const Region found = find(request.array).memory.slice(request.offset, request.bytes);
+    const Region found = find(put);
     staging_.prepare(road_, found.bytes);
     into = found;
   });
-  receive(into, request.bytes);
+  receive(into, put.bytes);
   input_.add(begin, now_seconds());
 }
 
@@ -142,11 +125,11 @@ void RemoteWorker::throw_away(Bytes bytes) {
     channel_.receive({room.data(), std::min(piece_of_array, bytes - at), host(0)});
 }
 
-void RemoteWorker::get(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::Get& get) {
   HeldArray array;
-  const bool is_there = attempt(array_text(request.array), [&] {
+  const bool is_there = attempt(array_text(get.number), [&] {
     work_.settle();
-    array = find(request.array);
+    array = find(get.number);
     staging_.prepare(road_, array.memory.bytes);
   });
   const Seconds begin = now_seconds();
@@ -157,9 +140,9 @@ void RemoteWorker::get(const RemoteRequest& request) {
   output_.add(begin, now_seconds());
 }
 
-void RemoteWorker::free(std::uint64_t number) {
-  const auto array = arrays_.find(number);
-  if (array == arrays_.end()) return static_cast<void>(work_.forget(number) || forget_memory(number));
+void RemoteWorker::carry_out(const requests::Free& free) {
+  const auto array = arrays_.find(free.number);
+  if (array == arrays_.end()) return static_cast<void>(work_.forget(free.number) || forget_memory(free.number));
   used_ -= array->second.memory.bytes;
   if (work_.is_under_way()) leaving_ += array->second.memory.bytes;  // the work keeps what it uses
   arrays_.erase(array);
@@ -170,10 +153,10 @@ Bytes RemoteWorker::taken() {
   return used_ + leaving_;
 }
 
-void RemoteWorker::run(const RemoteRequest& request) {
-  attempt(request.function, [&] {
-    check_new(request.array);
-    add(request.array, result_of(request));
+void RemoteWorker::carry_out(const requests::Run& run) {
+  attempt(run.function, [&] {
+    check_new(run.result);
+    add(run.result, result_of(run));
   });
 }
 
@@ -183,16 +166,15 @@ ClientKernels& RemoteWorker::kernels() {
   return *kernels_;
 }
 
-void RemoteWorker::take_code(const RemoteRequest& request) {
-  std::string code(request.bytes, ' ');
+void RemoteWorker::carry_out(const requests::LoadCode& load) {
+  std::string code(load.bytes, ' ');
   channel_.receive_text({reinterpret_cast<std::byte*>(code.data()), code.size(), host(0)});
-  attempt("kernels", [&] { kernels().add(request.array, std::move(code)); });
-  reply();
+  answer("kernels", [&](RemoteReply&) { kernels().add(load.code, std::move(code)); });
 }
 
-void RemoteWorker::launch(const RemoteRequest& request) {
-  attempt(request.function, [&] {
-    kernel_arguments_ = request.kernel_arguments;
+void RemoteWorker::carry_out(const requests::LaunchKernel& launch) {
+  attempt(launch.kernel, [&] {
+    kernel_arguments_ = launch.arguments;
     std::vector<GpuWork::Kept> keeps;
     keeps.reserve(kernel_arguments_.size());
     for (KernelArgument& argument : kernel_arguments_) {
@@ -202,8 +184,8 @@ void RemoteWorker::launch(const RemoteRequest& request) {
       argument.bits = reinterpret_cast<std::uintptr_t>(array.memory.data);
     }
     ClientKernels& kernels_of_client = kernels();
-    work_.begin(request.function, now_seconds(), keeps, [&](Stream& stream) {
-      kernels_of_client.launch(stream, request.array, request.function, request.shape, kernel_arguments_);
+    work_.begin(launch.kernel, now_seconds(), keeps, [&](Stream& stream) {
+      kernels_of_client.launch(stream, launch.code, launch.kernel, launch.shape, kernel_arguments_);
     });
   });
 }
@@ -213,24 +195,25 @@ void RemoteWorker::copy_now(Region to, ConstRegion from) {
   aside_->synchronize(Deadline::in(setup_.patience));
 }
 
-HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
-  const std::vector<HeldArray> arrays = arguments(request);
+HeldArray RemoteWorker::result_of(const requests::Run& run) {
+  std::vector<HeldArray> arrays;
+  for (const std::uint64_t number : run.arrays) arrays.push_back(find(number));
   const Seconds begin = now_seconds();
-  if (is_builtin(request.function)) {
-    HeldArray result = allocate(check_builtin(request, arrays));
+  if (is_builtin(run.function)) {
+    HeldArray result = allocate(check_builtin(run, arrays));
     std::vector<GpuWork::Kept> keeps{result.owner};
     for (const HeldArray& each : arrays) keeps.push_back(each.owner);
-    work_.begin(request.function, begin, keeps,
-                [&](Stream& stream) { enqueue_builtin(stream, request, arrays, result.memory); });
+    work_.begin(run.function, begin, keeps,
+                [&](Stream& stream) { enqueue_builtin(stream, run, arrays, result.memory); });
     return result;
   }
   if (setup_.builtins_only) refuse_all_but_builtins();
   const ServerFunctions& functions = setup_.functions;
-  if (std::ranges::find(functions.names, request.function) == functions.names.end())
-    throw Error(ErrorKind::invalid_input, "this server has no function " + quoted(request.function, 64) + "; it has " +
+  if (std::ranges::find(functions.names, run.function) == functions.names.end())
+    throw Error(ErrorKind::invalid_input, "this server has no function " + quoted(run.function, 64) + "; it has " +
                                               names_with_builtins(functions.names));
   work_.settle_all();
-  FunctionResult result = functions.call(request.function, arrays, request.numbers);
+  FunctionResult result = functions.call(run.function, arrays, run.numbers);
   HeldArray made = on_gpu(std::move(result.array));
   work_.add(begin, now_seconds(), result.seconds);
   return made;
@@ -273,6 +256,12 @@ void RemoteWorker::reply(RemoteReply told) {
   attempt("times", [this] { work_.collect(); });  // while the client goes on
 }
 
+void RemoteWorker::answer(const std::string& what, const std::function<void(RemoteReply& told)>& work) {
+  RemoteReply told;
+  attempt(what, [&] { work(told); });
+  reply(std::move(told));
+}
+
 void RemoteWorker::add(std::uint64_t number, HeldArray array) {
   used_ += array.memory.bytes;
   arrays_.emplace(number, std::move(array));
@@ -290,10 +279,8 @@ const HeldArray& RemoteWorker::find(std::uint64_t number) const {
   return found->second;
 }
 
-std::vector<HeldArray> RemoteWorker::arguments(const RemoteRequest& request) const {
-  std::vector<HeldArray> arrays;
-  for (const std::uint64_t number : request.arguments) arrays.push_back(find(number));
-  return arrays;
+Region RemoteWorker::find(const requests::PartOfArray& part) const {
+  return find(part.array).memory.slice(part.offset, part.bytes);
 }
 
 }  // namespace waywiser

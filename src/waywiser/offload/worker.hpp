@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "waywiser/device/platform.hpp"
-#include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/array_staging.hpp"
 #include "waywiser/offload/client_kernels.hpp"
 #include "waywiser/offload/client_memory.hpp"
@@ -17,6 +16,7 @@
 #include "waywiser/offload/gpu_work.hpp"
 #include "waywiser/offload/reply.hpp"
 #include "waywiser/offload/request.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {
 
@@ -63,7 +63,7 @@ class RemoteWorker {
     Seconds patience = 60;       // for the GPU
     bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
     std::function<std::unique_ptr<KernelMaker>(const Platform&, Place gpu)> kernels = open_kernel_maker;
-    std::shared_ptr<ArrayRoads> roads = {};  // nullptr: none
+    std::shared_ptr<WorkerLines> lines = {};  // nullptr: none
     ClientLimits limits = {};
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
@@ -77,36 +77,42 @@ class RemoteWorker {
   std::uint64_t requests() const noexcept { return requests_; }
 
  private:
-  void carry_out(const RemoteRequest& request);
-  void make(const RemoteRequest& request);
-  void put(const RemoteRequest& request);
-  void get(const RemoteRequest& request);
-  void free(std::uint64_t number);
+  void carry_out(const requests::Synchronize& request);
+  void carry_out(const requests::End&) {}  // nothing is carried out any more
+  void carry_out(const requests::Zeros& zeros);
+  void carry_out(const requests::NewArray& made);
+  void carry_out(const requests::Put& put);
+  void carry_out(const requests::Get& get);
+  void carry_out(const requests::Free& free);
+  void carry_out(const requests::Run& run);
+  void carry_out(const requests::LoadCode& load);
+  void carry_out(const requests::LaunchKernel& launch);
+  void carry_out(const requests::Give& give);
+  void carry_out(const requests::Take& take);
+  void carry_out(const requests::UseRoad& use) { road_ = use.road; }
+  void carry_out(const requests::OpenPlain& open);
+  void carry_out(const requests::UseStream& use);
+  void carry_out(const requests::Record& record);
+  void carry_out(const requests::Wait& wait);
+  void carry_out(const requests::Await& await);
+  void carry_out(const requests::Since& since);
+  void carry_out(const requests::Pin& pin);
+  void carry_out(const requests::ArrayFrom& made);
+  void carry_out(const requests::PutFrom& put);
+  void carry_out(const requests::BeginPut& put);
+  void carry_out(const requests::GetInto& get);
+  void carry_out(const requests::CopyBytes& copy);
+  void carry_out(const requests::Fill& fill);
+  void carry_out(const requests::GetPart& get);
+  void carry_out(const requests::StartKernel& start);
+  void carry_out(const requests::Ask& ask);
+  std::string answer_to(const requests::Ask& ask, const std::string& name);
   Bytes taken();  // of all arrays, and of freed ones that work under way may use
-  void run(const RemoteRequest& request);
-  void take_code(const RemoteRequest& request);
-  void launch(const RemoteRequest& request);
-  void give(const RemoteRequest& request);
-  void take(const RemoteRequest& request);
-  void use_stream(std::uint64_t stream);
-  void await(const RemoteRequest& request);
-  void open_plain(const RemoteRequest& request);
-  void pin(const RemoteRequest& request);
-  void make_from(const RemoteRequest& request);
-  void put_from(const RemoteRequest& request);
-  void begin_put(const RemoteRequest& request);
   bool forget_memory(std::uint64_t number);
-  void get_into(const RemoteRequest& request);
-  void carry_out_for_driver(const RemoteRequest& request);
-  void copy(const RemoteRequest& request);
-  void fill(const RemoteRequest& request);
-  void get_part(const RemoteRequest& request);
-  void start(const RemoteRequest& request);
-  std::string answer_to(const RemoteRequest& request, const std::string& name);
   void check_limits();
-  ArrayRoads& roads() const;
+  WorkerLines& lines() const;
   ClientKernels& kernels();
-  HeldArray result_of(const RemoteRequest& request);
+  HeldArray result_of(const requests::Run& run);
   HeldArray on_gpu(HeldArray result);
   void copy_now(Region to, ConstRegion from);
   HeldArray allocate(ArrayHead head);
@@ -114,10 +120,13 @@ class RemoteWorker {
   void receive(std::optional<Region> into, Bytes bytes);
   void throw_away(Bytes bytes);
   void reply(RemoteReply told = {});
+  // Attempts `work`, which says what the reply tells, and replies.
+  void answer(const std::string& what, const std::function<void(RemoteReply& told)>& work);
   void add(std::uint64_t number, HeldArray array);
   void check_new(std::uint64_t number) const;
   const HeldArray& find(std::uint64_t number) const;
-  std::vector<HeldArray> arguments(const RemoteRequest& request) const;
+  Region find(const requests::PartOfArray& part) const;
+  Region find(const requests::PinnedPlace& place, Bytes bytes) const;
   // Runs `work` unless an earlier request has failed; notes its error. False: it has failed.
   bool attempt(const std::string& what, const std::function<void()>& work);
 

@@ -6,48 +6,49 @@
 namespace waywiser {
 
 // A client whose memory cannot be used sends its bytes instead: that is no failure.
-void RemoteWorker::pin(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::Pin& pin) {
   RemoteReply told;
   try {
-    client_memory_.add(request.array, channel_.open_file_of_client(request.at), request.bytes, request.secret);
+    client_memory_.add(pin.memory, channel_.open_file_of_client(pin.file), pin.bytes, pin.secret);
     told.placed = true;
   } catch (const Error&) {
   }
   reply(std::move(told));
 }
 
-void RemoteWorker::make_from(const RemoteRequest& request) {
+Region RemoteWorker::find(const requests::PinnedPlace& place, Bytes bytes) const {
+  return client_memory_.find(place.memory, place.offset, bytes);
+}
+
+void RemoteWorker::carry_out(const requests::ArrayFrom& wanted) {
   const Seconds begin = now_seconds();
-  attempt(array_text(request.array), [&] {
-    check_new(request.array);
-    const Region from = client_memory_.find(request.memory, request.at, request.head.bytes());
-    HeldArray made = allocate(request.head);
+  attempt(array_text(wanted.array), [&] {
+    check_new(wanted.array);
+    const Region from = find(wanted.place, wanted.head.bytes());
+    HeldArray made = allocate(wanted.head);
     if (from.bytes != 0) copy_now(made.memory, from);
-    add(request.array, std::move(made));
+    add(wanted.array, std::move(made));
   });
   input_.add(begin, now_seconds());
   reply();
 }
 
-void RemoteWorker::put_from(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::PutFrom& put) {
   const Seconds begin = now_seconds();
-  attempt(array_text(request.array), [&] {
+  attempt(array_text(put.part.array), [&] {
     work_.settle();
-    const Region into = find(request.array).memory.slice(request.offset, request.bytes);
-    const Region from = client_memory_.find(request.memory, request.at, request.bytes);
+    const Region into = find(put.part), from = find(put.place, put.part.bytes);
     if (from.bytes != 0) copy_now(into, from);
   });
   input_.add(begin, now_seconds());
   reply();
 }
 
-void RemoteWorker::begin_put(const RemoteRequest& request) {
-  attempt(array_text(request.array), [&] {
-    const HeldArray& array = find(request.array);
-    const Region into = array.memory.slice(request.offset, request.bytes);
-    const Region from = client_memory_.find(request.memory, request.at, request.bytes);
+void RemoteWorker::carry_out(const requests::BeginPut& put) {
+  attempt(array_text(put.part.array), [&] {
+    const Region into = find(put.part), from = find(put.place, put.part.bytes);
     if (from.bytes == 0) return;
-    work_.carry(array.owner, [&](Stream& stream) { stream.copy(into, from); });
+    work_.carry(find(put.part.array).owner, [&](Stream& stream) { stream.copy(into, from); });
   });
 }
 
@@ -61,17 +62,17 @@ bool RemoteWorker::forget_memory(std::uint64_t number) {
   return client_memory_.forget(number);
 }
 
-void RemoteWorker::get_into(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::GetInto& get) {
   RemoteReply told;
   told.placed = true;
   Seconds begin = now_seconds();
-  attempt(array_text(request.array), [&] {
+  attempt(array_text(get.array), [&] {
     work_.settle();
     begin = now_seconds();
-    const HeldArray& array = find(request.array);
-    const std::string problem = why_no_room(array.head, request.head.type, request.head.elements());
+    const HeldArray& array = find(get.array);
+    const std::string problem = why_no_room(array.head, get.head.type, get.head.elements());
     if (!problem.empty()) throw Error(ErrorKind::invalid_input, problem);
-    const Region into = client_memory_.find(request.memory, request.at, array.memory.bytes);
+    const Region into = find(get.place, array.memory.bytes);
     if (into.bytes != 0) copy_now(into, array.memory);
     told.head = array.head;
   });

@@ -7,29 +7,34 @@
 namespace waywiser {
 
 // The client takes the stream for its own even if an earlier request has failed.
-void RemoteWorker::use_stream(std::uint64_t stream) {
+void RemoteWorker::carry_out(const requests::UseStream& use) {
   try {
-    work_.use(stream);
+    work_.use(use.number);
   } catch (const Error& error) {
     attempt("stream", [&] { throw Error(error); });
   }
 }
 
-void RemoteWorker::await(const RemoteRequest& request) {
-  RemoteReply told;
-  attempt("event", [&] {
-    if (request.kind == RequestKind::since)
-      told.since = work_.since(request.array, request.earlier);
-    else
-      work_.await(request.array);
-  });
-  reply(std::move(told));
+void RemoteWorker::carry_out(const requests::Record& record) {
+  attempt("record", [&] { work_.record(record.number); });
 }
 
-void RemoteWorker::open_plain(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::Wait& wait) {
+  attempt("wait", [&] { work_.wait(wait.number); });
+}
+
+void RemoteWorker::carry_out(const requests::Await& await) {
+  answer("event", [&](RemoteReply&) { work_.await(await.number); });
+}
+
+void RemoteWorker::carry_out(const requests::Since& since) {
+  answer("event", [&](RemoteReply& told) { told.since = work_.since(since.later, since.earlier); });
+}
+
+void RemoteWorker::carry_out(const requests::OpenPlain& open) {
   bool is_announced = false;
   attempt("unencrypted arrays", [&] {
-    channel_.open_plain(request.secret, [&](const std::string& address) {
+    channel_.open_plain(open.secret, [&](const std::string& address) {
       is_announced = true;
       RemoteReply told;
       told.address = address;

@@ -27,12 +27,12 @@ class HeapProxy : public Activity {
   void end() noexcept;
 
   bool advance() override;
-  const Call& call() const override { return road_.call(); }
+  const Call& call() const override { return messages_.call(); }
   std::string progress_text() const override { return requests_->progress_text(); }
   void abandon() noexcept override;
 
  private:
-  const ProxyRoad road_;
+  const ProxyMessages messages_;
   Memory ring_;
   std::unique_ptr<ProxyRequests> requests_;
   std::unique_ptr<ProxyArrivals> arrivals_;

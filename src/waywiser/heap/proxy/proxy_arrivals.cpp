@@ -24,9 +24,9 @@ ProxyArrival& ProxyArrivals::Peer::arrival(std::uint64_t number) const {
   return reinterpret_cast<ProxyArrival*>(memory.region().data)[number % proxy_slots];
 }
 
-ProxyArrivals::ProxyArrivals(const ProxyRoad& road, std::shared_ptr<Platform> platform, Region own,
+ProxyArrivals::ProxyArrivals(const ProxyMessages& messages, std::shared_ptr<Platform> platform, Region own,
                              const std::vector<int>& peers)
-    : road_(road), platform_(std::move(platform)), memory_(own) {
+    : messages_(messages), platform_(std::move(platform)), memory_(own) {
   const Place place = own.place;
   const Place near = place.is_gpu() ? platform_->nearest_host(place.index) : place;
   const Allocation kind = place.is_gpu() ? Allocation::pinned : Allocation::pageable;
@@ -63,18 +63,18 @@ bool ProxyArrivals::receive(Peer& peer) {
   if (peer.takes == Peer::Takes::nothing) {
     if (peer.received - peer.ended >= proxy_slots) return false;
     Answered& before = peer.answers[peer.received % proxy_slots];
-    if (!road_.is_sent(before.head) || !road_.is_sent(before.piece)) return false;
-    road_.receive(peer.rank, ProxyLabel::request, &request, sizeof request, peer.head);
+    if (!messages_.is_sent(before.head) || !messages_.is_sent(before.piece)) return false;
+    messages_.receive(peer.rank, ProxyLabel::request, &request, sizeof request, peer.head);
     peer.takes = Peer::Takes::head;
   }
   if (peer.takes == Peer::Takes::head) {
-    if (!road_.has_come(peer.rank, ProxyLabel::request, sizeof request, peer.head)) return false;
+    if (!messages_.has_come(peer.rank, ProxyLabel::request, sizeof request, peer.head)) return false;
     if (const std::string why = why_not(request); !why.empty())
-      road_.session().fail(ErrorKind::corrupt, "rank " + std::to_string(peer.rank) + " asks for " + why);
+      messages_.session().fail(ErrorKind::corrupt, "rank " + std::to_string(peer.rank) + " asks for " + why);
     peer.takes = Peer::Takes::piece;
-    if (puts(request)) road_.receive(peer.rank, ProxyLabel::piece, arrival.piece, request.bytes(), peer.piece);
+    if (puts(request)) messages_.receive(peer.rank, ProxyLabel::piece, arrival.piece, request.bytes(), peer.piece);
   }
-  if (puts(request) && !road_.has_come(peer.rank, ProxyLabel::piece, request.bytes(), peer.piece)) return false;
+  if (puts(request) && !messages_.has_come(peer.rank, ProxyLabel::piece, request.bytes(), peer.piece)) return false;
   peer.takes = Peer::Takes::nothing;
   ++peer.received;
   return true;
@@ -143,9 +143,9 @@ void ProxyArrivals::answer(Peer& peer, std::uint64_t number) {
   const ProxyArrival& arrival = peer.arrival(number);
   Answered& answered = peer.answers[number % proxy_slots];
   answered.answer = {arrival.request.number, arrival.result};
-  road_.send(peer.rank, ProxyLabel::answer, &answered.answer, sizeof answered.answer, answered.head);
+  messages_.send(peer.rank, ProxyLabel::answer, &answered.answer, sizeof answered.answer, answered.head);
   if (gets(arrival.request))
-    road_.send(peer.rank, ProxyLabel::answer_piece, arrival.piece, arrival.request.bytes(), answered.piece);
+    messages_.send(peer.rank, ProxyLabel::answer_piece, arrival.piece, arrival.request.bytes(), answered.piece);
 }
 
 void ProxyArrivals::settle(Seconds patience) noexcept {
@@ -157,11 +157,11 @@ void ProxyArrivals::settle(Seconds patience) noexcept {
 
 void ProxyArrivals::cancel() noexcept {
   for (Peer& peer : peers_) {
-    road_.cancel(peer.head);
-    road_.cancel(peer.piece);
+    messages_.cancel(peer.head);
+    messages_.cancel(peer.piece);
     for (Answered& answered : peer.answers) {
-      road_.cancel(answered.head);
-      road_.cancel(answered.piece);
+      messages_.cancel(answered.head);
+      messages_.cancel(answered.piece);
     }
   }
 }

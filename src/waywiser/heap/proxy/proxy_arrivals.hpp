@@ -8,7 +8,7 @@
 
 #include "waywiser/device/platform.hpp"
 #include "waywiser/heap/proxy/delivery.hpp"
-#include "waywiser/heap/proxy/proxy_road.hpp"
+#include "waywiser/heap/proxy/proxy_messages.hpp"
 
 namespace waywiser {
 
@@ -17,7 +17,7 @@ namespace waywiser {
 class ProxyArrivals {
  public:
   // `peers`: ranks whose stores do not reach this one.
-  ProxyArrivals(const ProxyRoad& road, std::shared_ptr<Platform> platform, Region memory,
+  ProxyArrivals(const ProxyMessages& messages, std::shared_ptr<Platform> platform, Region memory,
                 const std::vector<int>& peers);
   ProxyArrivals(const ProxyArrivals&) = delete;
   ProxyArrivals& operator=(const ProxyArrivals&) = delete;
@@ -53,7 +53,7 @@ class ProxyArrivals {
   void answer(Peer& peer, std::uint64_t number);
   bool any_wait() const;
 
-  const ProxyRoad& road_;
+  const ProxyMessages& messages_;
   const std::shared_ptr<Platform> platform_;
   const Region memory_;
   std::deque<Peer> peers_;

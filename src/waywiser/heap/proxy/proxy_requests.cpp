@@ -18,12 +18,12 @@ void release(std::uint64_t& word, std::uint64_t value) {
 
 }  // namespace
 
-ProxyRequests::ProxyRequests(const ProxyRoad& road, one_sided::ProxyRing& ring, const std::vector<int>& peers)
-    : road_(road), ring_(ring) {
+ProxyRequests::ProxyRequests(const ProxyMessages& messages, one_sided::ProxyRing& ring, const std::vector<int>& peers)
+    : messages_(messages), ring_(ring) {
   for (const int rank : peers) {
     Peer& peer = peers_.emplace_back();
     peer.rank = rank;
-    road_.receive(rank, ProxyLabel::answer, &peer.answer, sizeof peer.answer, peer.head);
+    messages_.receive(rank, ProxyLabel::answer, &peer.answer, sizeof peer.answer, peer.head);
   }
 }
 
@@ -36,7 +36,8 @@ bool ProxyRequests::advance() {
 
 ProxyRequests::Peer& ProxyRequests::peer_of(int rank) {
   const auto found = std::ranges::find(peers_, rank, &Peer::rank);
-  if (found == peers_.end()) road_.session().fail(ErrorKind::corrupt, "a kernel has written into the ring of a proxy");
+  if (found == peers_.end())
+    messages_.session().fail(ErrorKind::corrupt, "a kernel has written into the ring of a proxy");
   return *found;
 }
 
@@ -57,9 +58,9 @@ bool ProxyRequests::send_new() {
     sent.ticket = next_;
     sent.used = true;
     sent.answered = false;
-    road_.send(peer.rank, ProxyLabel::request, &request, sizeof request, sent.head);
+    messages_.send(peer.rank, ProxyLabel::request, &request, sizeof request, sent.head);
     if (request.move != ProxyMove::get && request.count != 0)
-      road_.send(peer.rank, ProxyLabel::piece, ring_.piece(next_), request.bytes(), sent.piece);
+      messages_.send(peer.rank, ProxyLabel::piece, ring_.piece(next_), request.bytes(), sent.piece);
     peer.under_way.push_back(next_);
   }
   return next_ != first;
@@ -67,26 +68,26 @@ bool ProxyRequests::send_new() {
 
 bool ProxyRequests::take_answer(Peer& peer) {
   if (!peer.takes_piece) {
-    if (!road_.has_come(peer.rank, ProxyLabel::answer, sizeof peer.answer, peer.head)) return false;
+    if (!messages_.has_come(peer.rank, ProxyLabel::answer, sizeof peer.answer, peer.head)) return false;
     const std::uint64_t ticket = peer.answer.number - 1;
     if (!std::ranges::binary_search(peer.under_way, ticket))
-      road_.session().fail(ErrorKind::corrupt, "a proxy has answered what nobody has asked for");
+      messages_.session().fail(ErrorKind::corrupt, "a proxy has answered what nobody has asked for");
     for (; peer.under_way.front() != ticket; peer.under_way.pop_front()) sent(peer.under_way.front()).answered = true;
     ProxySlot& slot = ring_.slot(ticket);
     slot.result = peer.answer.result;
     peer.takes_piece = slot.request.move == ProxyMove::get && slot.request.count != 0;
     if (peer.takes_piece) {
-      road_.receive(peer.rank, ProxyLabel::answer_piece, ring_.piece(ticket), slot.request.bytes(), peer.piece);
+      messages_.receive(peer.rank, ProxyLabel::answer_piece, ring_.piece(ticket), slot.request.bytes(), peer.piece);
       return true;
     }
   } else {
     const ProxyRequest& request = ring_.slot(peer.under_way.front()).request;
-    if (!road_.has_come(peer.rank, ProxyLabel::answer_piece, request.bytes(), peer.piece)) return false;
+    if (!messages_.has_come(peer.rank, ProxyLabel::answer_piece, request.bytes(), peer.piece)) return false;
     peer.takes_piece = false;
   }
   sent(peer.under_way.front()).answered = true;
   peer.under_way.pop_front();
-  road_.receive(peer.rank, ProxyLabel::answer, &peer.answer, sizeof peer.answer, peer.head);
+  messages_.receive(peer.rank, ProxyLabel::answer, &peer.answer, sizeof peer.answer, peer.head);
   return true;
 }
 
@@ -94,7 +95,7 @@ bool ProxyRequests::take_answer(Peer& peer) {
 bool ProxyRequests::finish() {
   bool moved = false;
   for (Sent& sent : sent_) {
-    if (!sent.used || !sent.answered || !road_.is_sent(sent.head) || !road_.is_sent(sent.piece)) continue;
+    if (!sent.used || !sent.answered || !messages_.is_sent(sent.head) || !messages_.is_sent(sent.piece)) continue;
     sent.used = false;
     moved = true;
     ProxySlot& slot = ring_.slot(sent.ticket);
@@ -119,12 +120,12 @@ std::string ProxyRequests::progress_text() const {
 
 void ProxyRequests::cancel() noexcept {
   for (Peer& peer : peers_) {
-    road_.cancel(peer.head);
-    road_.cancel(peer.piece);
+    messages_.cancel(peer.head);
+    messages_.cancel(peer.piece);
   }
   for (Sent& sent : sent_) {
-    road_.cancel(sent.head);
-    road_.cancel(sent.piece);
+    messages_.cancel(sent.head);
+    messages_.cancel(sent.piece);
   }
 }
 

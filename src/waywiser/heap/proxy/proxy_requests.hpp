@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/heap/proxy/proxy_road.hpp"
+#include "waywiser/heap/proxy/proxy_messages.hpp"
 
 namespace waywiser {
 
@@ -14,7 +14,7 @@ namespace waywiser {
 class ProxyRequests {
  public:
   // `peers`: ranks that stores do not reach.
-  ProxyRequests(const ProxyRoad& road, one_sided::ProxyRing& ring, const std::vector<int>& peers);
+  ProxyRequests(const ProxyMessages& messages, one_sided::ProxyRing& ring, const std::vector<int>& peers);
   ProxyRequests(const ProxyRequests&) = delete;
   ProxyRequests& operator=(const ProxyRequests&) = delete;
 
@@ -47,7 +47,7 @@ class ProxyRequests {
   Sent& sent(std::uint64_t ticket) { return sent_[ticket % one_sided::proxy_slots]; }
   Peer& peer_of(int rank);
 
-  const ProxyRoad& road_;
+  const ProxyMessages& messages_;
   one_sided::ProxyRing& ring_;
   std::deque<Peer> peers_;
   std::array<Sent, one_sided::proxy_slots> sent_;

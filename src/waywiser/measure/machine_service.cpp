@@ -1,4 +1,4 @@
-#include "waywiser/comm/bootstrap/machine_service.hpp"
+#include "waywiser/measure/machine_service.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/worker_line.hpp"
 
 #include <utility>
 
@@ -11,9 +11,9 @@ namespace {
 constexpr Seconds meeting_patience = 20;  // for the other worker, and for each piece of the array
 constexpr int waiting_rank = 0, joining_rank = 1, piece_tag = 1;
 
-class GroupRoad final : public ArrayRoad {
+class GroupLine final : public WorkerLine {
  public:
-  GroupRoad(Group group, int other) : group_(std::move(group)), other_(other) {}
+  GroupLine(Group group, int other) : group_(std::move(group)), other_(other) {}
   void send(std::span<const std::byte> bytes) override {
     group_.send({{bytes.data(), bytes.size(), host(0)}, DataType::uint8}, other_, piece_tag);
   }
@@ -27,20 +27,20 @@ class GroupRoad final : public ArrayRoad {
   int other_;
 };
 
-class GroupRoads final : public ArrayRoads {
+class GroupLines final : public WorkerLines {
  public:
-  GroupRoads(std::string host, RoadEncryption encryption, MayJoin may_join)
+  GroupLines(std::string host, LineEncryption encryption, MayJoin may_join)
       : host_(std::move(host)), encryption_(encryption), may_join_(std::move(may_join)) {}
-  std::unique_ptr<ArrayRoad> wait(const std::string& secret, bool plain,
-                                  const std::function<void(const std::string& address)>& announce) override {
-    return std::make_unique<GroupRoad>(pair_of(secret, plain, {host_, 0}).wait(announce), joining_rank);
+  std::unique_ptr<WorkerLine> wait(const std::string& secret, bool plain,
+                                   const std::function<void(const std::string& address)>& announce) override {
+    return std::make_unique<GroupLine>(pair_of(secret, plain, {host_, 0}).wait(announce), joining_rank);
   }
-  std::unique_ptr<ArrayRoad> join(const std::string& secret, bool plain, const std::string& address) override {
+  std::unique_ptr<WorkerLine> join(const std::string& secret, bool plain, const std::string& address) override {
     const Endpoint root = parse_endpoint(address);
     if (root.host != host_ && !may_join_(root.host))
       throw Error(ErrorKind::unavailable, "this server connects to no server at " + quoted(root.host, longest_address) +
                                               ": its owner admits others by --peers");
-    return std::make_unique<GroupRoad>(pair_of(secret, plain, root).join(), waiting_rank);
+    return std::make_unique<GroupLine>(pair_of(secret, plain, root).join(), waiting_rank);
   }
 
  private:
@@ -51,14 +51,14 @@ class GroupRoads final : public ArrayRoads {
   }
 
   std::string host_;
-  RoadEncryption encryption_;
+  LineEncryption encryption_;
   MayJoin may_join_;
 };
 
 }  // namespace
 
-std::unique_ptr<ArrayRoads> open_array_roads(std::string host, RoadEncryption encryption, MayJoin may_join) {
-  return std::make_unique<GroupRoads>(std::move(host), encryption, std::move(may_join));
+std::unique_ptr<WorkerLines> open_worker_lines(std::string host, LineEncryption encryption, MayJoin may_join) {
+  return std::make_unique<GroupLines>(std::move(host), encryption, std::move(may_join));
 }
 
 }  // namespace waywiser

@@ -19,4 +19,4 @@ int refuse_call(const char* name, std::atomic<bool>& told) {
     static std::atomic<bool> told{false};                \
     return refuse_call(#name, told);                     \
   }
-#include "waywiser/shim/not_forwarded.inc"
+#include "not_forwarded.inc"

@@ -1,4 +1,4 @@
-#include "waywiser/shim/code_image.hpp"
+#include "code_image.hpp"
 
 #include <elf.h>
 

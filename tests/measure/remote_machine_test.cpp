@@ -1,11 +1,11 @@
-#include "waywiser/comm/bootstrap/remote_machine.hpp"
+#include "waywiser/measure/remote_machine.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/bootstrap/machine_service.hpp"
+#include "waywiser/measure/machine_service.hpp"
 
 namespace waywiser {
 namespace {

@@ -1,7 +1,7 @@
 // Contexts: a GPU has one at the server, and all contexts of the program are that one.
 #include <algorithm>
 
-#include "waywiser/shim/remote_devices.hpp"
+#include "remote_devices.hpp"
 
 using namespace waywiser;
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "waywiser/shim/remote_devices.hpp"
+#include "remote_devices.hpp"
 
 using namespace waywiser;
 

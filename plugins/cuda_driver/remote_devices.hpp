@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "driver_types.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/offload/connect.hpp"
 #include "waywiser/offload/remote_driver.hpp"
-#include "waywiser/shim/driver_types.hpp"
 
 namespace waywiser {
 

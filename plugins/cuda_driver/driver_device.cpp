@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "waywiser/shim/remote_devices.hpp"
+#include "remote_devices.hpp"
 
 using namespace waywiser;
 

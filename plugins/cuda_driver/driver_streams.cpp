@@ -1,5 +1,5 @@
 // Streams and events. Whether something is over cannot be asked without waiting, so that a query waits.
-#include "waywiser/shim/remote_devices.hpp"
+#include "remote_devices.hpp"
 
 using namespace waywiser;
 

@@ -16,6 +16,6 @@ struct ProxyAnswer {
 struct ProxyLabel {
   enum : unsigned { request, piece, answer, answer_piece };
 };
-using ProxyRoad = LabelledMessages;
+using ProxyMessages = LabelledMessages;
 
 }  // namespace waywiser

@@ -17,18 +17,18 @@ void each_piece(Bytes bytes, Function function) {
 
 }  // namespace
 
-ArrayRoads& RemoteWorker::roads() const {
-  if (!setup_.roads) throw Error(ErrorKind::unavailable, "this server has no road to another one");
-  return *setup_.roads;
+WorkerLines& RemoteWorker::lines() const {
+  if (!setup_.lines) throw Error(ErrorKind::unavailable, "this server has no way to another one");
+  return *setup_.lines;
 }
 
 // The client gets its answer before the other worker comes; the next answer reports what fails then.
-void RemoteWorker::give(const RemoteRequest& request) {
+void RemoteWorker::carry_out(const requests::Give& give) {
   bool is_announced = false;
-  attempt(array_text(request.array), [&] {
+  attempt(array_text(give.array), [&] {
     work_.settle_all();
-    const HeldArray array = find(request.array);
-    const auto road = roads().wait(request.secret, request.plain, [&](const std::string& address) {
+    const HeldArray array = find(give.array);
+    const auto line = lines().wait(give.secret, give.plain, [&](const std::string& address) {
       is_announced = true;
       RemoteReply told;
       told.address = address;
@@ -36,35 +36,35 @@ void RemoteWorker::give(const RemoteRequest& request) {
     });
     RemoteReply about;
     about.head = array.head;
-    road->send(frame_of(about));
+    line->send(frame_of(about));
     each_piece(array.memory.bytes, [&](Bytes at, std::span<std::byte> piece) {
       copy_now({piece.data(), piece.size(), host(0)}, array.memory.slice(at, piece.size()));
-      road->send(piece);
+      line->send(piece);
     });
-    road->close();
+    line->close();
   });
   if (!is_announced) reply();
 }
 
 // The other worker waits even if an earlier request has failed here: then its bytes are thrown away.
-void RemoteWorker::take(const RemoteRequest& request) {
-  const std::string what = array_text(request.array);
+void RemoteWorker::carry_out(const requests::Take& take) {
+  const std::string what = array_text(take.array);
   try {
-    const auto road = roads().join(request.secret, request.plain, request.address);
+    const auto line = lines().join(take.secret, take.plain, take.address);
     ReplyFrame about;
-    road->receive(about);
+    line->receive(about);
     const ArrayHead head = read_reply(about).head.value_or(ArrayHead{});
     HeldArray made;
     const bool is_made = attempt(what, [&] {
-      check_new(request.array);
+      check_new(take.array);
       made = allocate(head);
     });
     each_piece(head.bytes(), [&](Bytes at, std::span<std::byte> piece) {
-      road->receive(piece);
+      line->receive(piece);
       if (is_made) copy_now(made.memory.slice(at, piece.size()), {piece.data(), piece.size(), host(0)});
     });
-    road->close();
-    if (is_made) add(request.array, std::move(made));
+    line->close();
+    if (is_made) add(take.array, std::move(made));
   } catch (const Error& error) {
     attempt(what, [&] { throw Error(error); });
   }

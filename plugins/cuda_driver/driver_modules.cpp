@@ -3,8 +3,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "waywiser/shim/code_image.hpp"
-#include "waywiser/shim/remote_devices.hpp"
+#include "code_image.hpp"
+#include "remote_devices.hpp"
 
 using namespace waywiser;
 

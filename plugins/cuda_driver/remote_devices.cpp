@@ -1,29 +1,29 @@
-#include "waywiser/shim/remote_devices.hpp"
+#include "remote_devices.hpp"
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-
-#include "waywiser/base/environment.hpp"
-#include "waywiser/base/json.hpp"
-#include "waywiser/base/set_environment.hpp"
-#include "waywiser/base/timeout.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr int most_lines = 20;
 constexpr Seconds closing_patience = 5;
+constexpr Seconds endless = 1e7;
 thread_local bool is_inside = false;
+
+std::string setting(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 RemoteGpuOptions options_of_environment() {
   RemoteGpuOptions options;
-  const auto address = environment("WAYWISER_REMOTE");
-  if (!address || address->empty())
+  options.address = setting("WAYWISER_REMOTE");
+  if (options.address.empty())
     throw Error(ErrorKind::invalid_input, "WAYWISER_REMOTE is not set: it names a server of GPUs, HOST:PORT");
-  options.address = *address;
-  options.key = environment("WAYWISER_REMOTE_KEY").value_or("");
-  options.data_plain = environment("WAYWISER_REMOTE_DATA_PLAIN").value_or("") == "1";
+  options.key = setting("WAYWISER_REMOTE_KEY");
+  options.data_plain = setting("WAYWISER_REMOTE_DATA_PLAIN") == "1";
   return options;
 }
 
@@ -65,7 +65,7 @@ RemoteGpu& RemoteDevice::gpu() {
   if (closed_) end_with(CUDA_ERROR_DEINITIALIZED);
   if (!gpu_) {
     gpu_.emplace(connect_remote_gpu(options_));
-    driver().set_timeout(longest_timeout);  // programs set none: only a server that has gone ends a call
+    driver().set_timeout(endless);  // programs set none: only a server that has gone ends a call
     // After the connection: what is registered last runs first, and the group waits for the server otherwise.
     std::atexit([] { RemoteDevices::of_this_process().close(); });
   }
@@ -137,14 +137,12 @@ RemoteDevices& RemoteDevices::of_this_process() {
 void RemoteDevices::init() {
   if (initialized()) return;
   // UCX would write its hooks over the functions of this library, which it takes for the driver.
-  if (!environment("UCX_MODULES")) set_environment("UCX_MODULES", "^cuda");
+  if (setting("UCX_MODULES").empty()) ::setenv("UCX_MODULES", "^cuda", 1);
   try {
     RemoteGpuOptions options = options_of_environment();
-    const Json state = parse_json(remote_server_state(options), options.address);
-    for (std::size_t gpu = 0; gpu < require_array(state, "gpus", options.address).size(); ++gpu) {
-      options.gpu = static_cast<int>(gpu);
+    const int gpus = remote_gpus(options);
+    for (options.gpu = 0; options.gpu < gpus; ++options.gpu)
       devices_.push_back(std::make_unique<RemoteDevice>(options));
-    }
   } catch (const Error& error) {
     tell_driver_error("cuInit", error.what());
     end_with(CUDA_ERROR_NO_DEVICE);

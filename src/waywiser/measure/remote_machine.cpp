@@ -1,4 +1,4 @@
-#include "waywiser/comm/bootstrap/remote_machine.hpp"
+#include "waywiser/measure/remote_machine.hpp"
 
 #include <chrono>
 
