@@ -14,6 +14,7 @@ from waywiser.group.background import Background
 from waywiser.group.collectives import Collectives
 from waywiser.group.messages import Messages
 from waywiser.group.objects import Objects
+from waywiser.group.scans import Scans
 from waywiser.group.types import Array, Stream
 from waywiser.group.windows import Windows
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from waywiser import _core
 
 
-class Group(Messages, Collectives, Objects, Background, Windows):
+class Group(Messages, Collectives, Scans, Objects, Background, Windows):
     """The ranks of a job, or a part of them, as seen by one of them.
 
     All ranks must call the collectives in the same order. If `out` is omitted, the returned array is made in the

@@ -69,8 +69,21 @@ typedef enum ww_type WW_ANY_INT {
   WW_FLOAT8_E5M2 = 15    /* as in PyTorch: overflow gives infinity */
 } ww_type;
 
-/* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. */
-typedef enum ww_op WW_ANY_INT { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
+/* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. band, bor and bxor are for the
+ * bits of integers; land, lor and lxor for whether they are other than 0, and give 1 or 0. */
+typedef enum ww_op WW_ANY_INT {
+  WW_SUM = 0,
+  WW_PROD = 1,
+  WW_MIN = 2,
+  WW_MAX = 3,
+  WW_AVG = 4,
+  WW_BAND = 5,
+  WW_BOR = 6,
+  WW_BXOR = 7,
+  WW_LAND = 8,
+  WW_LOR = 9,
+  WW_LXOR = 10
+} ww_op;
 
 /* How the boundary values of a halo exchange travel: docs/halo.md. */
 typedef enum ww_halo_variant WW_ANY_INT {
@@ -304,6 +317,18 @@ WW_API int ww_reduce(ww_group* group, const void* input, void* output, size_t co
 /* input, output: count. */
 WW_API int ww_all_reduce(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
                          ww_mode mode);
+/* input, output: count; the reduction of this rank's input and of those of all lower ranks, but there is no avg. */
+WW_API int ww_scan(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
+                   ww_mode mode);
+/* The same of the lower ranks only; rank 0's output is not touched and may be NULL. */
+WW_API int ww_exscan(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
+                     ww_mode mode);
+/* All arrays: count, in host memory. For each element the least (greatest) value of all ranks, and the location that
+ * its rank gave for it; of ranks with equal values the lowest. Errors also: unavailable, for GPU memory. */
+WW_API int ww_minloc(ww_group* group, const void* values, const int64_t* locations, void* found, int64_t* found_at,
+                     size_t count, ww_type type);
+WW_API int ww_maxloc(ww_group* group, const void* values, const int64_t* locations, void* found, int64_t* found_at,
+                     size_t count, ww_type type);
 /* input: n * count; output: count, this rank's part. */
 WW_API int ww_reduce_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
                              ww_mode mode);

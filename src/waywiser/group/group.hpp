@@ -15,6 +15,7 @@ namespace waywiser {
 
 class HostCollectives;
 class Platform;
+struct CollectiveCall;
 struct Envelope;
 struct JoinOptions;
 
@@ -136,6 +137,7 @@ class [[gnu::visibility("default")]] Group {
   friend class Prepared;
   friend bool authenticated(const Group& group);
   friend const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
+  friend Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
   std::shared_ptr<State> state_;  // shared with prepared operations
 };

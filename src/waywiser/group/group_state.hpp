@@ -25,6 +25,8 @@ struct [[gnu::visibility("hidden")]] Group::State {
 
 // For what is built on groups: messages of its own, between the ranks of a group of its own.
 const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
+// Runs a collective: on the GPUs if they can, else on the hosts. The caller holds the lock of hosts_of(group).
+Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
 // Keeps other threads out of the group between the calls of one. Throws invalid_input if one is in a call.
 class [[nodiscard]] GroupHold {

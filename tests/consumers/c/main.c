@@ -128,6 +128,21 @@ static void other_types(void) {
   CHECK(size > 3 || sum == (size == 1 ? 0x38 : size == 2 ? 0x40 : 0x44));
 }
 
+static void scans(void) {
+  const int64_t mine[] = {rank + 1, rank == 0, 1 << rank}, at[] = {7 + rank, -rank, 3};
+  int64_t out[3] = {-1, -1, -1}, found[3], found_at[3];
+  DO(ww_scan(group, mine, out, 3, WW_INT64, WW_SUM, WW_WAIT));
+  CHECK(out[0] == (rank + 1) * (rank + 2) / 2 && out[1] == 1 && out[2] == (2 << rank) - 1);
+  DO(ww_exscan(group, mine, rank == 0 ? NULL : out, 3, WW_INT64, WW_BOR, WW_WAIT));
+  CHECK(rank == 0 || out[2] == (1 << rank) - 1);
+  DO(ww_all_reduce(group, mine, out, 3, WW_INT64, WW_LXOR, WW_WAIT));
+  CHECK(size == 1 || (out[0] == size % 2 && out[1] == 1 && out[2] == size % 2));
+  DO(ww_minloc(group, mine, at, found, found_at, 3, WW_INT64));
+  CHECK(found[0] == 1 && found_at[0] == 7 && found[1] == (size == 1) && found_at[1] == 1 - size && found_at[2] == 3);
+  DO(ww_maxloc(group, mine, at, found, found_at, 3, WW_INT64));
+  CHECK(found[0] == size && found_at[0] == 6 + size && found[1] == 1 && found_at[1] == 0);
+}
+
 static void collectives(void) {
   double mine[all], out[all];
   const int root = size - 1;
@@ -289,7 +304,7 @@ static void refusals(void) {
   REFUSED(ww_send(group, &x, (size_t)-1, WW_FLOAT64, rank, 0, WW_WAIT), WW_INVALID_INPUT, "more than there can be");
   REFUSED(ww_send(group, &x, 1, WW_FLOAT64, size, 0, WW_WAIT), WW_INVALID_INPUT, "");
   REFUSED(ww_send(group, &x, 1, WW_FLOAT64, rank, -1, WW_WAIT), WW_INVALID_INPUT, "tag -1");
-  REFUSED(ww_all_reduce(group, &x, &x, 1, WW_FLOAT64, (ww_op)7, WW_WAIT), WW_INVALID_INPUT, "no operation 7");
+  REFUSED(ww_all_reduce(group, &x, &x, 1, WW_FLOAT64, (ww_op)17, WW_WAIT), WW_INVALID_INPUT, "no operation 17");
   REFUSED(ww_all_gather_v(group, &x, &x, NULL, WW_FLOAT64, WW_WAIT), WW_INVALID_INPUT, "counts is NULL");
   REFUSED(ww_neighbor_exchange(group, NULL, 1, WW_WAIT), WW_INVALID_INPUT, "neighbours is NULL");
   REFUSED(ww_future_wait(NULL), WW_INVALID_INPUT, "the future is NULL");
@@ -347,6 +362,7 @@ int main(int arguments, char** argument) {
   size = ww_size(group);
   messages();
   other_types();
+  scans();
   collectives();
   collectives_with_counts();
   windows();

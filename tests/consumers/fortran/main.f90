@@ -9,6 +9,7 @@ program consumer
   real(c_double), target :: x(n), total(n)
   complex(c_float_complex), target :: turn, turned
   integer(c_int64_t), target :: flags(2) = 0
+  integer(c_int64_t) :: places(n)
   integer(c_int) :: me, ranks, next, before
   type(ww_message_status) :: status
 
@@ -28,6 +29,14 @@ program consumer
   turn = merge((1., 0.), (0., 1.), me == 0)
   call check(ww_all_reduce(group, c_loc(turn), c_loc(turned), 1_c_size_t, ww_complex64, ww_prod, ww_wait))
   if (abs(turned - (0., 1.)**(ranks - 1)) > 1e-6) error stop 'the product of complex numbers'
+
+  call check(ww_scan(group, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, ww_sum, ww_wait))
+  if (any(total /= (me + 1) * (me + 2) / 2)) error stop 'scan'
+  call check(ww_exscan(group, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, ww_max, ww_wait))
+  if (me > 0 .and. any(total /= me)) error stop 'exscan'
+  call check(ww_maxloc(group, c_loc(x), spread(int(10 * me, c_int64_t), 1, n), c_loc(total), places, int(n, c_size_t), &
+    ww_float64))
+  if (any(total /= ranks) .or. any(places /= 10 * (ranks - 1))) error stop 'maxloc'
 
   call check(ww_recv(group, c_loc(total), int(n, c_size_t), ww_float64, before, 5, ww_begin(future)))
   call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 5, ww_wait))

@@ -10,13 +10,14 @@ namespace waywiser {
 
 // A message's tag has two parts: the matched part says what the message belongs to; the description says what its
 // sender was doing, and is compared after arrival: so differing calls are detected without extra bytes.
-//   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:3 root:8
+//   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:4 root:7
 // The label is the user's tag, or the number of the collective. If a call has no root, the root bits hold the
 // generation of the group's number, so that an unreceived message of a destroyed group is not taken by its successor.
 // Between machines 64 secret bits of the job are XORed to UCX's tag (Engine::set_tag_key): without them, each try hits
 // one of the n tags for which a rank waits with a probability of n / 2^64; if a try hits only the matched part, the
 // call throws.
-inline constexpr int description_bits = 20;
+inline constexpr int description_bits = 20, root_bits = 7;
+inline constexpr ucp_tag_t root_mask = (ucp_tag_t{1} << root_bits) - 1;
 inline constexpr ucp_tag_t matched_bits = ~ucp_tag_t{0} << description_bits;
 inline constexpr int group_shift = 52;
 inline constexpr int largest_label = 0xffff;
@@ -31,8 +32,8 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
                              std::uint32_t generation = 0) {
   return ucp_tag_t{group} << group_shift | ucp_tag_t{collective} << 51 | static_cast<ucp_tag_t>(source) << 36 |
          (label & largest_label) << description_bits | static_cast<ucp_tag_t>(call.kind) << 15 |
-         static_cast<ucp_tag_t>(call.type) << 11 | static_cast<ucp_tag_t>(call.op) << 8 |
-         (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
+         static_cast<ucp_tag_t>(call.type) << 11 | static_cast<ucp_tag_t>(call.op) << root_bits |
+         (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & root_mask : (generation & root_mask) ^ root_mask);
 }
 
 // Whether the message belongs to a collective. Messages of a neighbour exchange count as plain messages.
