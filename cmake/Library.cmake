@@ -9,7 +9,7 @@ set(public_headers
   base/error.hpp base/units.hpp base/version.hpp
   device/place.hpp device/region.hpp
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
-  group/future.hpp group/group.hpp group/prepared.hpp group/scans.hpp group/window.hpp
+  group/future.hpp group/group.hpp group/local_ranks.hpp group/prepared.hpp group/scans.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/proxy_ring.hpp heap/device/reached_heap.hpp
   heap/device/proxied_access.hpp heap/device/transfers.hpp
   heap/device/cuda_bulk.cuh heap/device/lines.hpp heap/device/messages.hpp

@@ -15,6 +15,7 @@
 #include "waywiser/comm/bootstrap/text_gather.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 #include "waywiser/group/group_state.hpp"
+#include "waywiser/group/local_ranks.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 
@@ -96,6 +97,8 @@ void bind_comm(nb::module_& m) {
   auto type = nb::class_<Group>(m, "Group", "A rank's view of its group. See waywiser.Group.");
   type.def_prop_ro("rank", &Group::rank)
       .def_prop_ro("size", &Group::size)
+      .def_prop_ro("local_rank", [](const Group& self) { return local_rank(self); })
+      .def_prop_ro("local_size", [](const Group& self) { return local_size(self); })
       .def_prop_rw("timeout", &Group::timeout,
                    [](Group& self, const Argument<double>& seconds) { self.set_timeout(seconds("timeout")); })
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
@@ -117,6 +120,15 @@ void bind_comm(nb::module_& m) {
             return part;
           },
           "color"_a.none(), "key"_a.none())
+      .def(
+          "split_by_machine",
+          [](Group& self, const Argument<int>& key) {
+            const int place = key("key");
+            std::optional<Group> part;
+            without_gil([&] { part.emplace(split_by_machine(self, place)); });
+            return std::move(*part);
+          },
+          "key"_a.none())
       .def(
           "synchronize",
           [](Group& self, nb::handle array, nb::handle stream) {

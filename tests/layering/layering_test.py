@@ -37,7 +37,7 @@ MAY_INCLUDE = {
 PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
     "comm/schedule.hpp",
-    *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "scans", "window")),
+    *(f"group/{name}.hpp" for name in ("future", "group", "local_ranks", "prepared", "scans", "window")),
     "heap/heap.hpp",
     "heap/nvshmem/nvshmem_host.hpp",
     *(

@@ -101,6 +101,12 @@ class Group(Messages, Collectives, Scans, Objects, Background, Windows):
         part = self._core.split(color, key)
         return None if part is None else Part(part, self)
 
+    def split_by_machine(self, key: int = 0) -> Group:
+        """The group of the ranks on this rank's machine, ordered by key, then rank. All ranks call it. Raises as every
+        call.
+        """
+        return Part(self._core.split_by_machine(key), self)
+
 
 class Part(Group):
     """A group made by split: it ends with the group that it was made from."""

@@ -6,6 +6,7 @@
 #include "waywiser/c/handles.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/group/local_ranks.hpp"
 
 using namespace waywiser;
 
@@ -57,6 +58,15 @@ int ww_split(ww_group* group, int color, int key, ww_group** part) {
   });
 }
 
+int ww_split_by_machine(ww_group* group, int key, ww_group** part) {
+  return guarded([&] {
+    given(part, "the place for the group");
+    *part = new ww_group{split_by_machine(given(group, "the group").group, key), group->memory};
+  });
+}
+
+int ww_local_rank(const ww_group* group) { return group == nullptr ? -1 : local_rank(group->group); }
+int ww_local_size(const ww_group* group) { return group == nullptr ? 0 : local_size(group->group); }
 int ww_rank(const ww_group* group) { return group == nullptr ? -1 : group->group.rank(); }
 int ww_size(const ww_group* group) { return group == nullptr ? 0 : group->group.size(); }
 double ww_timeout(const ww_group* group) { return group == nullptr ? 0 : group->group.timeout(); }

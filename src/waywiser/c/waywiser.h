@@ -273,10 +273,15 @@ WW_API void ww_group_free(ww_group* group);
 WW_API int ww_abort(ww_group* group, const char* why);
 /* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
+/* The ranks on this rank's machine form a group, ordered by key, then rank. Collective. */
+WW_API int ww_split_by_machine(ww_group* group, int key, ww_group** part);
 /* 0 to size - 1; -1 without a group. */
 WW_API int ww_rank(const ww_group* group);
 /* Number of ranks; 0 without a group. */
 WW_API int ww_size(const ww_group* group);
+/* The same among the ranks on this rank's machine, in the order of the group. */
+WW_API int ww_local_rank(const ww_group* group);
+WW_API int ww_local_size(const ww_group* group);
 /* The limit of every wait, in seconds; 0 without a group. */
 WW_API double ww_timeout(const ww_group* group);
 /* Errors: invalid input (the timeout is not above 0). */

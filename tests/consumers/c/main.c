@@ -287,6 +287,10 @@ static void groups(void) {
   DO(ww_split(group, -1, 0, &part));
   CHECK(part == NULL);
   ww_group_free(part);
+  DO(ww_split_by_machine(group, -rank, &part));
+  CHECK(ww_size(part) == size && ww_rank(part) == size - 1 - rank);
+  ww_group_free(part);
+  CHECK(ww_local_rank(group) == rank && ww_local_size(group) == size && ww_local_rank(NULL) == -1);
   CHECK(ww_timeout(group) == 50);
   DO(ww_set_timeout(group, 40));
   CHECK(ww_timeout(group) == 40);

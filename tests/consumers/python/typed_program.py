@@ -264,6 +264,8 @@ def main() -> None:
         part: ww.Group | None = group.split(color=group.rank, key=0)
         assert part is not None and part.size == 1
         part.close()
+        here: ww.Group = group.split_by_machine(key=0)
+        assert here.size == group.local_size > group.local_rank
         print(f"rank {group.rank}: every call, libucp {ww.libucp.path is not None}")
 
 
