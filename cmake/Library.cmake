@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 
 # The public headers, besides src/waywiser/waywiser.hpp and c/waywiser.h what these include, and what is needed seldom.
 set(public_headers
-  waywiser.hpp c/waywiser.h
+  waywiser.hpp c/waywiser.h c/waywiser_mpi.h
   base/error.hpp base/units.hpp base/version.hpp
   device/place.hpp device/region.hpp
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
@@ -19,7 +19,7 @@ set(public_headers
   kernels/block/ranks.hpp kernels/block/tag.hpp kernels/block/word_access.hpp kernels/copy_body.hpp device/trap.hpp
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp
   offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_gpu.hpp offload/remote_times.hpp
-  comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
+  comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/unique_id.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
   base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 
 # Those whose names other documents list: docs/nvshmem.md, waywiser.numba.

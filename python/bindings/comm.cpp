@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <optional>
 
 #include "bindings/argument.hpp"
@@ -13,6 +14,7 @@
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/runtime_folder.hpp"
 #include "waywiser/comm/bootstrap/text_gather.hpp"
+#include "waywiser/comm/bootstrap/unique_id.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 #include "waywiser/group/group_state.hpp"
 #include "waywiser/group/local_ranks.hpp"
@@ -69,6 +71,25 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       const nb::gil_scoped_acquire acquired;
       announce(root.port);
     };
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
+}
+
+
+nb::bytes new_unique_id(const Argument<std::string>& towards) {
+  const UniqueId id = make_unique_id(towards("towards"));
+  return nb::bytes(reinterpret_cast<const char*>(id.data()), id.size());
+}
+
+Group join_by_id(const nb::bytes& id, const Argument<int>& rank, const Argument<int>& size,
+                 const Argument<std::optional<double>>& timeout, const Gpus* gpus,
+                 const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
+                 const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+  UniqueId bytes{};
+  if (id.size() != bytes.size())
+    throw Error(ErrorKind::invalid_input, "a unique id has 128 bytes, not " + std::to_string(id.size()));
+  std::memcpy(bytes.data(), id.data(), bytes.size());
+  JoinOptions options;
+  options.launch = launch_by(bytes, rank("rank"), size("size"));
   return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
 }
 
@@ -159,6 +180,11 @@ void bind_comm(nb::module_& m) {
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
         "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(), "threads"_a.none() = false,
         "The group of all ranks of this job. Raises Error.");
+  m.def("new_unique_id", new_unique_id, "towards"_a.none(),
+        "What ranks need to meet without a launcher. Raises Error.");
+  m.def("join_by_id", join_by_id, "id"_a, "rank"_a.none(), "size"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
+        "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
+        "threads"_a.none() = false, "The group of the ranks that have the id. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
         "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
         "threads"_a.none() = false,

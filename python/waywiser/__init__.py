@@ -51,7 +51,9 @@ if TYPE_CHECKING:
         find_gpus,
         from_mpi4py,
         from_torch,
+        from_unique_id,
         join,
+        unique_id,
         virtual_gpus,
     )
     from waywiser.halo import (
@@ -113,11 +115,13 @@ __all__ = [
     "find_gpus",
     "from_mpi4py",
     "from_torch",
+    "from_unique_id",
     "include_path",
     "join",
     "libucp",
     "nvrtc_options",
     "remote",
+    "unique_id",
     "virtual_gpus",
 ]
 

@@ -36,6 +36,7 @@ MAY_INCLUDE = {
 # What programs include: needs no headers of other libraries.
 PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
+    "comm/bootstrap/unique_id.hpp",
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "local_ranks", "prepared", "scans", "window")),
     "heap/heap.hpp",

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -5,6 +6,7 @@
 
 #include "waywiser/c/handles.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/bootstrap/unique_id.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/group/local_ranks.hpp"
 
@@ -30,13 +32,32 @@ JoinOptions join_options(const ww_join_options& asked) {
   return options;
 }
 
+void join_with(const ww_join_options* asked, std::optional<Launch> launch, ww_group** group) {
+  given(group, "the place for the group");
+  JoinOptions options = asked == nullptr ? usual_options() : join_options(*asked);
+  options.launch = std::move(launch);
+  *group = new ww_group{Group::join(options), std::make_shared<CMemory>(options.platform != nullptr)};
+}
+
 }  // namespace
 
 int ww_join(const ww_join_options* options, ww_group** group) {
+  return guarded([&] { join_with(options, {}, group); });
+}
+
+int ww_make_unique_id(const char* towards, ww_unique_id* id) {
   return guarded([&] {
-    given(group, "the place for the group");
-    const JoinOptions chosen = options == nullptr ? usual_options() : join_options(*options);
-    *group = new ww_group{Group::join(chosen), std::make_shared<CMemory>(chosen.platform != nullptr)};
+    const UniqueId made = make_unique_id(towards == nullptr ? "" : towards);
+    static_assert(sizeof made == sizeof id->bytes);
+    std::memcpy(given(id, "the place for the id").bytes, made.data(), made.size());
+  });
+}
+
+int ww_join_by_id(const ww_join_options* options, const ww_unique_id* id, int rank, int size, ww_group** group) {
+  return guarded([&] {
+    UniqueId given_id;
+    std::memcpy(given_id.data(), given(id, "the id").bytes, given_id.size());
+    join_with(options, launch_by(given_id, rank, size), group);
   });
 }
 

@@ -135,6 +135,11 @@ typedef struct ww_join_options {
   int threads;         /* 1: threads may use different groups at once; calls that wait then give way to each other */
 } ww_join_options;
 
+/* What ranks need to meet without a launcher. It holds the job's secret: whoever has it can become a rank. */
+typedef struct ww_unique_id {
+  char bytes[128];
+} ww_unique_id;
+
 /* In place of a rank and of a tag, to receive and to probe. */
 typedef enum ww_any WW_ANY_INT { WW_ANY_SOURCE = -32769, WW_ANY_TAG = -32770 } ww_any;
 
@@ -263,6 +268,12 @@ WW_API size_t ww_type_size(ww_type type);
  * group of one rank. All ranks wait for each other. `options` may be NULL. Errors: invalid input (environment),
  * timeout, io, unavailable. */
 WW_API int ww_join(const ww_join_options* options, ww_group** group);
+/* Without a launcher: one process makes an id, and the program gives its bytes to all others. `towards` NULL or "": all
+ * ranks are on this machine. Otherwise this process will be rank 0, and listens from now on: on its address towards this
+ * host of another machine, or on this address of its own machine. Errors: invalid input, io. */
+WW_API int ww_make_unique_id(const char* towards, ww_unique_id* id);
+/* ww_join with an id, as a rank of `size`. An id serves one job. Errors also: invalid input for other bytes. */
+WW_API int ww_join_by_id(const ww_join_options* options, const ww_unique_id* id, int rank, int size, ww_group** group);
 /* Waits until all ranks have closed and all enqueued GPU operations have ended. Afterwards only ww_group_free may be
  * called. Returns the error of a failed GPU operation if no call has returned it yet. */
 WW_API int ww_close(ww_group* group);

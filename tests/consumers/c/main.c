@@ -339,6 +339,19 @@ static void plans(void) {
   ww_plan_free(plan);
 }
 
+/* A group of this process alone, by an id. */
+static void without_a_launcher(void) {
+  ww_unique_id id = {{0}};
+  ww_group* other = NULL;
+  REFUSED(ww_join_by_id(NULL, &id, 0, 1, &other), WW_INVALID_INPUT, "no unique id");
+  DO(ww_make_unique_id(NULL, &id));
+  REFUSED(ww_join_by_id(NULL, &id, 1, 1, &other), WW_INVALID_INPUT, "rank 1 of 1");
+  DO(ww_join_by_id(NULL, &id, 0, 1, &other));
+  CHECK(ww_rank(other) == 0 && ww_size(other) == 1);
+  DO(ww_close(other));
+  ww_group_free(other);
+}
+
 /* Rank 1 gives up; the others hear why. */
 static int one_gives_up(void) {
   if (ww_join(NULL, &group) != WW_OK) return 1;
@@ -371,6 +384,7 @@ int main(int arguments, char** argument) {
   collectives_with_counts();
   windows();
   groups();
+  without_a_launcher();
   plans();
   refusals();
   gpus();

@@ -266,6 +266,7 @@ def main() -> None:
         part.close()
         here: ww.Group = group.split_by_machine(key=0)
         assert here.size == group.local_size > group.local_rank
+        other: ww.Group = ww.from_unique_id(ww.unique_id(), 0, 1)
         print(f"rank {group.rank}: every call, libucp {ww.libucp.path is not None}")
 
 
