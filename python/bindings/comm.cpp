@@ -95,7 +95,7 @@ Group join_by_id(const nb::bytes& id, const Argument<int>& rank, const Argument<
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
 void end(Group& group) {
-  without_gil([&] { group.end(); });
+  without_gil([&] { leave_to_end(group); });
 }
 
 // Rank and size of a job whose ranks can meet.
@@ -131,7 +131,8 @@ void bind_comm(nb::module_& m) {
           "rank"_a.none())
       .def("authenticated", [](const Group& self) { return authenticated(self); })
       .def(
-          "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
+          "abort", [](Group& self, const Argument<std::string>& why) { self.abort(why("why")); }, "why"_a.none())
+      .def("failure", &Group::failure)
       .def(
           "split",
           [](Group& self, const Argument<int>& color, const Argument<int>& key) {

@@ -54,6 +54,21 @@ class Group(Messages, Collectives, Scans, Objects, Background, Windows):
         self._end.detach()
         self._core.close()
 
+    def abort(self, why: str = "it gives up") -> None:
+        """Ends this group and all others of the job at once: all calls of all ranks raise `why`, those under way too.
+
+        Waits for nobody, and any thread may call it while another one is in a call. Raises nothing.
+        """
+        self._core.abort(why)
+
+    def failure(self) -> str | None:
+        """Why the group has failed; None if it has not.
+
+        Asks, and does not wait: a failed operation on a GPU is known after 20 ms, whether or not a call has raised it.
+        Any thread may ask. Raises nothing.
+        """
+        return self._core.failure() or None
+
     def __enter__(self) -> Group:
         return self
 

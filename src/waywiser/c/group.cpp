@@ -71,6 +71,13 @@ int ww_abort(ww_group* group, const char* why) {
   return guarded([&] { given(group, "the group").group.abort(&given(why, "the reason")); });
 }
 
+int ww_failure(const ww_group* group) {
+  return guarded([&] {
+    const std::string why = given(group, "the group").group.failure();
+    if (!why.empty()) throw Error(ErrorKind::io, why);
+  });
+}
+
 int ww_split(ww_group* group, int color, int key, ww_group** part) {
   return guarded([&] {
     given(part, "the place for the group");

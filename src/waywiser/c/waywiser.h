@@ -280,8 +280,12 @@ WW_API int ww_close(ww_group* group);
 /* NULL is allowed. Free its windows, prepared exchanges, halo exchanges and streams before. If a rank has not closed,
  * freeing its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
 WW_API void ww_group_free(ww_group* group);
-/* This rank cannot continue: the calls of all others fail with `why`. */
+/* Ends this group and all others of the job at once: all calls of all ranks return an error with `why`, those under way
+ * too, and kernels that wait stop. Waits for nobody; any thread may call it, while another one is in a call. */
 WW_API int ww_abort(ww_group* group, const char* why);
+/* Asks, and does not wait: WW_OK, or io if the group has failed; ww_error_text() says why. A failed operation on a GPU is
+ * known after 20 ms, whether or not a call has returned it. Any thread may ask. */
+WW_API int ww_failure(const ww_group* group);
 /* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
 /* The ranks on this rank's machine form a group, ordered by key, then rank. Collective. */

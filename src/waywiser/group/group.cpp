@@ -80,9 +80,11 @@ const std::shared_ptr<Platform>& Group::platform() const { return state_->sessio
 void Group::close() { state_->session().close(); }
 void Group::abort(const std::string& why) noexcept { state_->session().abort(why); }
 
-void Group::end() noexcept {
-  const std::shared_ptr<Session> session = state_->hosts->shared_session();
-  end_with_process(session, std::move(state_));
+std::string Group::failure() const { return state_->session().failure(); }
+
+void leave_to_end(Group& group) noexcept {
+  const std::shared_ptr<Session> session = group.state_->hosts->shared_session();
+  end_with_process(session, std::move(group.state_));
 }
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {

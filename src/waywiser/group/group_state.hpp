@@ -28,6 +28,9 @@ const std::shared_ptr<HostCollectives>& hosts_of(const Group& group);
 // Runs a collective: on the GPUs if they can, else on the hosts. The caller holds the lock of hosts_of(group).
 Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
+// Nobody uses this group any more: closes as the destructor of the last Group does.
+void leave_to_end(Group& group) noexcept;
+
 // Keeps other threads out of the group between the calls of one. Throws invalid_input if one is in a call.
 class [[nodiscard]] GroupHold {
  public:

@@ -291,6 +291,7 @@ static void groups(void) {
   CHECK(ww_size(part) == size && ww_rank(part) == size - 1 - rank);
   ww_group_free(part);
   CHECK(ww_local_rank(group) == rank && ww_local_size(group) == size && ww_local_rank(NULL) == -1);
+  DO(ww_failure(group));
   CHECK(ww_timeout(group) == 50);
   DO(ww_set_timeout(group, 40));
   CHECK(ww_timeout(group) == 40);
@@ -360,6 +361,7 @@ static int one_gives_up(void) {
     DO(ww_abort(group, "out of fuel"));
   else
     REFUSED(ww_barrier(group, WW_WAIT), WW_IO, "rank 1: out of fuel");
+  REFUSED(ww_failure(group), WW_IO, "rank 1: out of fuel");
   ww_group_free(group);
   return problems != 0;
 }

@@ -58,6 +58,7 @@ program consumer
   call ww_window_free(window)
 
   call exchange_a_grid()
+  if (ww_local_size(group) /= ranks .or. ww_failure(group) /= ww_ok) error stop 'the ranks of this machine'
 
   if (ww_barrier(c_null_ptr, ww_wait) /= ww_invalid_input) error stop 'a barrier of no group'
   if (ww_error_text() /= 'the group is NULL') error stop 'the text of the error'

@@ -266,7 +266,9 @@ def main() -> None:
         part.close()
         here: ww.Group = group.split_by_machine(key=0)
         assert here.size == group.local_size > group.local_rank
+        assert group.failure() is None
         other: ww.Group = ww.from_unique_id(ww.unique_id(), 0, 1)
+        other.abort("as a test")
         print(f"rank {group.rank}: every call, libucp {ww.libucp.path is not None}")
 
 
