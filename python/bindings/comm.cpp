@@ -74,6 +74,14 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
   return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
 }
 
+std::size_t wait_any_of(const std::vector<PyFuture*>& futures) {
+  std::vector<Future*> all;
+  for (PyFuture* each : futures) all.push_back(each->future());
+  std::size_t place = 0;
+  without_gil([&] { place = wait_any(all); });
+  let_go_of_objects();
+  return place;
+}
 
 nb::bytes new_unique_id(const Argument<std::string>& towards) {
   const UniqueId id = make_unique_id(towards("towards"));
@@ -115,6 +123,7 @@ void bind_comm(nb::module_& m) {
   nb::class_<PyFuture>(m, "Future", "Something that a group has begun; keeps its arrays.")
       .def("done", &PyFuture::done)
       .def("wait", &PyFuture::wait);
+  m.def("wait_any", wait_any_of, "futures"_a, "The place of the first future that is done. Raises Error.");
   auto type = nb::class_<Group>(m, "Group", "A rank's view of its group. See waywiser.Group.");
   type.def_prop_ro("rank", &Group::rank)
       .def_prop_ro("size", &Group::size)

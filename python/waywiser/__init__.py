@@ -55,6 +55,8 @@ if TYPE_CHECKING:
         join,
         unique_id,
         virtual_gpus,
+        wait_all,
+        wait_any,
     )
     from waywiser.halo import (
         ComponentsFirst,
@@ -123,6 +125,8 @@ __all__ = [
     "remote",
     "unique_id",
     "virtual_gpus",
+    "wait_all",
+    "wait_any",
 ]
 
 _ROOMS = ("group", "halo", "heap", "offload")

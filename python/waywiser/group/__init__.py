@@ -12,7 +12,7 @@ out, it is the current one of PyTorch or CuPy for their arrays; of other librari
 says.
 """
 
-from waywiser.group.future import Future
+from waywiser.group.future import Future, wait_all, wait_any
 from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, from_unique_id, join, unique_id
@@ -50,4 +50,6 @@ __all__ = [
     "join",
     "unique_id",
     "virtual_gpus",
+    "wait_all",
+    "wait_any",
 ]

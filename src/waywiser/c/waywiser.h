@@ -381,6 +381,11 @@ WW_API int ww_scatter_v(ww_group* group, const void* input, const size_t* counts
 WW_API int ww_future_test(ww_future* future, int* done);
 /* Waits until it is over. The future must still be freed. Errors: those of the operation. */
 WW_API int ww_future_wait(ww_future* future);
+/* Waits for each; NULLs are left out. */
+WW_API int ww_wait_all(ww_future* const* futures, size_t count);
+/* Waits until one is over, and sets `place` to that of the first that is. NULLs are left out: free it, and put NULL in its
+ * place for the next call. All are of one ww_join. Errors also: invalid input if there is none. */
+WW_API int ww_wait_any(ww_future* const* futures, size_t count, size_t* place);
 /* NULL is allowed. If the operation is not over, this ends it, and the group fails. */
 WW_API void ww_future_free(ww_future* future);
 

@@ -48,6 +48,26 @@ static void names(void) {
   CHECK(ww_rank(NULL) == -1 && ww_size(NULL) == 0 && ww_timeout(NULL) == 0);
 }
 
+// The messages come in the reverse of the order in which they are waited for.
+static void several_futures(int before, int next) {
+  double came[3] = {-1, -1, -1}, sent[3] = {10, 11, 12};
+  ww_future* futures[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; ++i) DO(ww_recv(group, &came[i], 1, WW_FLOAT64, before, 20 + i, ww_begin(&futures[i])));
+  for (int i = 2; i >= 0; --i) DO(ww_send(group, &sent[i], 1, WW_FLOAT64, next, 20 + i, WW_WAIT));
+  size_t place = 3;
+  DO(ww_wait_any(futures, 3, &place));
+  CHECK(place < 3 && came[place] == 10 + (double)place);
+  ww_future_free(futures[place]);
+  futures[place] = NULL;
+  DO(ww_wait_all(futures, 3));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(came[i] == 10 + i);
+    ww_future_free(futures[i]);
+    futures[i] = NULL;
+  }
+  REFUSED(ww_wait_any(futures, 3, &place), WW_INVALID_INPUT, "there is no future");
+}
+
 static void messages(void) {
   const int next = (rank + 1) % size, before = (rank + size - 1) % size;
   double mine[count], theirs[count] = {0};
@@ -89,6 +109,7 @@ static void messages(void) {
   ww_future_free(received);
   ww_future_free(NULL);
   CHECK(theirs[1] == value(before, 1));
+  several_futures(before, next);
 
   double from_left = 0, from_right = 0;
   const ww_exchange neighbors[] = {{before, &mine[0], 1, WW_FLOAT64, 0, &from_left, 1, WW_FLOAT64, 1},

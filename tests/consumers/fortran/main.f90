@@ -58,6 +58,7 @@ program consumer
   call ww_window_free(window)
 
   call exchange_a_grid()
+  call meet_without_a_launcher()
   if (ww_local_size(group) /= ranks .or. ww_failure(group) /= ww_ok) error stop 'the ranks of this machine'
 
   if (ww_barrier(c_null_ptr, ww_wait) /= ww_invalid_input) error stop 'a barrier of no group'
@@ -69,6 +70,24 @@ program consumer
   call ww_group_free(group)
 
 contains
+  ! A group of this process alone.
+  subroutine meet_without_a_launcher()
+    type(ww_unique_id) :: id
+    type(c_ptr) :: other, futures(2)
+    integer(c_size_t) :: place
+    call check(ww_make_unique_id(c_null_char, id))
+    call check(ww_join_by_id(id=id, rank=0, size=1, group=other))
+    call check(ww_recv(other, c_loc(total), 1_c_size_t, ww_float64, 0, 4, ww_begin(future)))
+    futures = [c_null_ptr, future]
+    call check(ww_send(other, c_loc(x), 1_c_size_t, ww_float64, 0, 4, ww_wait))
+    call check(ww_wait_any(futures, 2_c_size_t, place))
+    call check(ww_wait_all(futures, 2_c_size_t))
+    if (place /= 1 .or. total(1) /= x(1)) error stop 'a message to itself'
+    call ww_future_free(future)
+    call check(ww_close(other))
+    call ww_group_free(other)
+  end subroutine
+
 
   ! Columns are cut over the ranks; the whole grid is periodic in both directions.
   subroutine exchange_a_grid()

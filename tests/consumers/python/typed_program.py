@@ -63,6 +63,9 @@ def background(group: ww.Group) -> None:
     assert group.start_reduce_scatter(np.ones((4, 3)), op="min").wait().shape == (2, 3)
     assert group.start_all_gather(x).wait().shape == (2, 2, 3)
     assert group.start_all_to_all(x).wait().shape == (2, 3)
+    both: list[Doubles] = ww.wait_all([group.start_all_reduce(x), group.start_all_gather(x)])
+    place: int = ww.wait_any([group.start_all_reduce(x)])
+    assert len(both) == 2 and place == 0
     gathered = group.start_gather(x).wait()
     assert group.start_scatter(gathered, np.empty((2, 3))).wait()[0, 0] == group.rank + 1
 
