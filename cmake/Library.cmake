@@ -5,11 +5,11 @@ include(GNUInstallDirs)
 
 # The public headers, besides src/waywiser/waywiser.hpp and c/waywiser.h what these include, and what is needed seldom.
 set(public_headers
-  waywiser.hpp c/waywiser.h
+  waywiser.hpp c/waywiser.h c/waywiser_mpi.h
   base/error.hpp base/units.hpp base/version.hpp
   device/place.hpp device/region.hpp
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
-  group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
+  group/future.hpp group/group.hpp group/local_ranks.hpp group/prepared.hpp group/scans.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/proxy_ring.hpp heap/device/reached_heap.hpp
   heap/device/proxied_access.hpp heap/device/transfers.hpp
   heap/device/cuda_bulk.cuh heap/device/lines.hpp heap/device/messages.hpp
@@ -20,7 +20,7 @@ set(public_headers
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp
   offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_driver.hpp
   offload/remote_gpu.hpp offload/remote_times.hpp
-  comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/message/on_failure.hpp
+  comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/unique_id.hpp comm/bootstrap/endpoint.hpp comm/message/on_failure.hpp
   base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 
 # Those whose names other documents list: docs/nvshmem.md, waywiser.numba.

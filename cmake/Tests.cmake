@@ -36,6 +36,11 @@ set_target_properties(fake_nvrtc PROPERTIES CXX_VISIBILITY_PRESET default)
 add_dependencies(waywiser_tests fake_nvrtc)
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_NVRTC="$<TARGET_FILE:fake_nvrtc>")
 
+# Stands for a profiler's library; .cc for the same reason.
+add_library(fake_nvtx MODULE "${PROJECT_SOURCE_DIR}/tests/base/fake_nvtx.cc")
+set_target_properties(fake_nvtx PROPERTIES CXX_VISIBILITY_PRESET default)
+add_dependencies(waywiser_tests fake_nvtx)
+
 # A rank for tests of the launcher; .cc for the same reason.
 add_executable(returns_a_code "${PROJECT_SOURCE_DIR}/tests/comm/returns_a_code.cc")
 target_link_libraries(returns_a_code PRIVATE waywiser_core waywiser_warnings)

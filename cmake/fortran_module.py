@@ -46,6 +46,9 @@ BY_ADDRESS = {
     "ww_message_status*": "type(ww_message_status), intent(inout), target :: {}",
     "ww_halo_totals*": "type(ww_halo_totals), intent(out) :: {}",
     "const ww_join_options*": "type(ww_join_options), intent(in), optional :: {}",
+    "ww_unique_id*": "type(ww_unique_id), intent(out) :: {}",
+    "const ww_unique_id*": "type(ww_unique_id), intent(in) :: {}",
+    "ww_future* const*": "type(c_ptr), intent(in) :: {}(*)",
 }
 RESULTS = {
     "int": "integer(c_int)",

@@ -2,6 +2,7 @@
 
 #include "bindings/argument.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/group/scans.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,7 +27,7 @@ struct Pair {
   // The sum of bools is whether any is true, the product whether all are: the results are bools again.
   ReduceOp reduction(const std::string& name) const {
     const ReduceOp op = parse_reduce_op(name);
-    if (!of_bools || op == ReduceOp::min || op == ReduceOp::max) return op;
+    if (!of_bools || op == ReduceOp::min || op == ReduceOp::max || !is_arithmetic(op)) return op;
     if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "there is no average of bools");
     return op == ReduceOp::sum ? ReduceOp::max : ReduceOp::min;
   }
@@ -56,6 +57,24 @@ void reduce_scatter(Group& self, nb::handle data, nb::handle out, const Argument
   Pair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(name);
   without_gil([&] { self.reduce_scatter(pair.give, pair.take, how, pair.mode()); });
+}
+
+template <Future (*call)(Group&, ConstElements, Elements, ReduceOp, Mode)>
+void scan_by(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, nb::handle stream) {
+  const std::string& name = op("op");
+  Pair pair(self, data, out, stream);
+  const ReduceOp how = pair.reduction(name);
+  without_gil([&] { call(self, pair.give, pair.take, how, pair.mode()); });
+}
+
+template <void (*call)(Group&, ConstElements, std::span<const std::int64_t>, Elements, std::span<std::int64_t>)>
+void locate_by(Group& self, nb::handle data, nb::handle locations, nb::handle out, nb::handle found) {
+  Pair pair(self, data, out, nb::none()), at(self, locations, found, nb::none());
+  if (at.give.type != DataType::int64 || at.take.type != DataType::int64)
+    throw Error(ErrorKind::invalid_input, "locations are int64, not " + std::string(name(at.give.type)));
+  const std::span mine(reinterpret_cast<const std::int64_t*>(at.give.region.data), at.give.count());
+  const std::span all(reinterpret_cast<std::int64_t*>(at.take.region.data), at.take.count());
+  without_gil([&] { call(self, pair.give, mine, pair.take, all); });
 }
 
 void broadcast(Group& self, nb::handle data, const Argument<int>& root, nb::handle stream) {
@@ -195,6 +214,10 @@ void bind_collectives(nb::class_<Group>& type) {
   type.def("all_reduce", all_reduce, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
   type.def("reduce", reduce, "data"_a.none(), "out"_a.none(), "op"_a.none(), "root"_a.none(), "stream"_a.none());
   type.def("reduce_scatter", reduce_scatter, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("scan", scan_by<scan>, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("exscan", scan_by<exscan>, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("minloc", locate_by<minloc>, "data"_a.none(), "locations"_a.none(), "out"_a.none(), "found"_a.none());
+  type.def("maxloc", locate_by<maxloc>, "data"_a.none(), "locations"_a.none(), "out"_a.none(), "found"_a.none());
   type.def("all_gather", all_gather, "data"_a.none(), "out"_a.none(), "counts"_a.none(), "stream"_a.none());
   type.def("all_to_all", all_to_all, "data"_a.none(), "out"_a.none(), "stream"_a.none());
   type.def("all_to_all_v", all_to_all_v, "data"_a.none(), "give"_a.none(), "out"_a.none(), "take"_a.none(),

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <optional>
 
 #include "bindings/argument.hpp"
@@ -13,8 +14,10 @@
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/runtime_folder.hpp"
 #include "waywiser/comm/bootstrap/text_gather.hpp"
+#include "waywiser/comm/bootstrap/unique_id.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 #include "waywiser/group/inside.hpp"
+#include "waywiser/group/local_ranks.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 
@@ -71,9 +74,36 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
   return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
 }
 
+std::size_t wait_any_of(const std::vector<PyFuture*>& futures) {
+  std::vector<Future*> all;
+  for (PyFuture* each : futures) all.push_back(each->future());
+  std::size_t place = 0;
+  without_gil([&] { place = wait_any(all); });
+  let_go_of_objects();
+  return place;
+}
+
+nb::bytes new_unique_id(const Argument<std::string>& towards) {
+  const UniqueId id = make_unique_id(towards("towards"));
+  return nb::bytes(reinterpret_cast<const char*>(id.data()), id.size());
+}
+
+Group join_by_id(const nb::bytes& id, const Argument<int>& rank, const Argument<int>& size,
+                 const Argument<std::optional<double>>& timeout, const Gpus* gpus,
+                 const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
+                 const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+  UniqueId bytes{};
+  if (id.size() != bytes.size())
+    throw Error(ErrorKind::invalid_input, "a unique id has 128 bytes, not " + std::to_string(id.size()));
+  std::memcpy(bytes.data(), id.data(), bytes.size());
+  JoinOptions options;
+  options.launch = launch_by(bytes, rank("rank"), size("size"));
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
+}
+
 // Its methods are called no more: it is moved to where it lives until the process ends.
 void end(Group& group) {
-  without_gil([&] { group.end(); });
+  without_gil([&] { leave_to_end(group); });
 }
 
 // Rank and size of a job whose ranks can meet.
@@ -93,9 +123,12 @@ void bind_comm(nb::module_& m) {
   nb::class_<PyFuture>(m, "Future", "Something that a group has begun; keeps its arrays.")
       .def("done", &PyFuture::done)
       .def("wait", &PyFuture::wait);
+  m.def("wait_any", wait_any_of, "futures"_a, "The place of the first future that is done. Raises Error.");
   auto type = nb::class_<Group>(m, "Group", "A rank's view of its group. See waywiser.Group.");
   type.def_prop_ro("rank", &Group::rank)
       .def_prop_ro("size", &Group::size)
+      .def_prop_ro("local_rank", [](const Group& self) { return local_rank(self); })
+      .def_prop_ro("local_size", [](const Group& self) { return local_size(self); })
       .def_prop_rw("timeout", &Group::timeout,
                    [](Group& self, const Argument<double>& seconds) { self.set_timeout(seconds("timeout")); })
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
@@ -107,7 +140,8 @@ void bind_comm(nb::module_& m) {
           "rank"_a.none())
       .def("authenticated", [](const Group& self) { return authenticated(self); })
       .def(
-          "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
+          "abort", [](Group& self, const Argument<std::string>& why) { self.abort(why("why")); }, "why"_a.none())
+      .def("failure", &Group::failure)
       .def(
           "split",
           [](Group& self, const Argument<int>& color, const Argument<int>& key) {
@@ -117,6 +151,15 @@ void bind_comm(nb::module_& m) {
             return part;
           },
           "color"_a.none(), "key"_a.none())
+      .def(
+          "split_by_machine",
+          [](Group& self, const Argument<int>& key) {
+            const int place = key("key");
+            std::optional<Group> part;
+            without_gil([&] { part.emplace(split_by_machine(self, place)); });
+            return std::move(*part);
+          },
+          "key"_a.none())
       .def(
           "synchronize",
           [](Group& self, nb::handle array, nb::handle stream) {
@@ -147,6 +190,11 @@ void bind_comm(nb::module_& m) {
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
         "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(), "threads"_a.none() = false,
         "The group of all ranks of this job. Raises Error.");
+  m.def("new_unique_id", new_unique_id, "towards"_a.none(),
+        "What ranks need to meet without a launcher. Raises Error.");
+  m.def("join_by_id", join_by_id, "id"_a, "rank"_a.none(), "size"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
+        "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
+        "threads"_a.none() = false, "The group of the ranks that have the id. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
         "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
         "threads"_a.none() = false,

@@ -74,6 +74,7 @@ class PyFuture {
     without_gil([this] { future_.wait(); });
     let_go_of_objects();
   }
+  Future* future() { return &future_; }
 
  private:
   Future future_;

@@ -51,8 +51,12 @@ if TYPE_CHECKING:
         find_gpus,
         from_mpi4py,
         from_torch,
+        from_unique_id,
         join,
+        unique_id,
         virtual_gpus,
+        wait_all,
+        wait_any,
     )
     from waywiser.halo import (
         ComponentsFirst,
@@ -113,12 +117,16 @@ __all__ = [
     "find_gpus",
     "from_mpi4py",
     "from_torch",
+    "from_unique_id",
     "include_path",
     "join",
     "libucp",
     "nvrtc_options",
     "remote",
+    "unique_id",
     "virtual_gpus",
+    "wait_all",
+    "wait_any",
 ]
 
 _ROOMS = ("group", "halo", "heap", "offload")

@@ -1,6 +1,9 @@
 #pragma once
 
-// NVSHMEM's names over heaps, for CUDA sources and, without those of kernels, for C++: docs/nvshmem.md.
+// NVSHMEM's names over heaps, for CUDA sources and, without those of kernels, for C++: docs/nvshmem.md. Programs find
+// assert() here, as in NVSHMEM's own header.
+#include <cassert>
+
 #include "waywiser/heap/nvshmem/atomics.cuh"
 #include "waywiser/heap/nvshmem/collectives.cuh"
 #include "waywiser/heap/nvshmem/refused.cuh"

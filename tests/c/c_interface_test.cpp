@@ -245,8 +245,8 @@ TEST_F(CGroup, ArraysThatOverlapAreRefusedByEveryCall) {
 TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
   double x[2] = {1, 2}, y = 0;
   const std::size_t too_many = std::numeric_limits<std::size_t>::max() / 4;
-  expect_refused(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, static_cast<ww_op>(7), WW_WAIT),
-                 "there is no operation 7");
+  expect_refused(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, static_cast<ww_op>(17), WW_WAIT),
+                 "there is no operation 17");
   expect_refused(ww_all_reduce(group_, x, &y, too_many, WW_FLOAT64, WW_SUM, WW_WAIT), "more than there can be");
   expect_refused(ww_send(group_, x, 1, WW_FLOAT64, 1, 0, WW_WAIT), "rank 1");
   expect_refused(ww_send(group_, x, 1, WW_FLOAT64, 0, -1, WW_WAIT), "tag -1");

@@ -32,10 +32,10 @@ struct EvaluationTerms {
   int stopped_rank = -1;  // never begins
 };
 
-// The number-th pair of a type and an operation; all pairs come in turn.
-inline EvaluationTerms terms_of(std::uint64_t number, std::uint64_t seed) {
+// The number-th pair of a type and one of the first operations; all pairs come in turn.
+inline EvaluationTerms terms_of(std::uint64_t number, std::uint64_t seed, int ops = reduce_ops) {
   const auto type = static_cast<DataType>(number % data_types);
-  const auto op = static_cast<ReduceOp>(number / data_types % reduce_ops);
+  const auto op = static_cast<ReduceOp>(number / data_types % static_cast<std::uint64_t>(ops));
   return {type, has_reduction(type, op) ? op : ReduceOp::sum, seed, -1};
 }
 

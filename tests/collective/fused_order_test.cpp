@@ -369,7 +369,7 @@ TEST(FusedOrder, DescriptionsAreReadAsTheyWereWrittenAndHaveSignaturesOfTheirOwn
   std::set<std::uint64_t> words, signatures;
   for (std::uint32_t operation = 0; operation < static_cast<std::uint32_t>(collectives); ++operation)
     for (int type = 0; type < data_types; ++type)
-      for (int op = 0; op < reduce_ops; ++op)
+      for (int op = 0; op < arithmetic_ops; ++op)
         for (int root = -1; root < static_cast<int>(block::max_ranks); ++root)
           for (const std::uint64_t count :
                {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{100}, std::uint64_t{1} << 42}) {
@@ -381,7 +381,7 @@ TEST(FusedOrder, DescriptionsAreReadAsTheyWereWrittenAndHaveSignaturesOfTheirOwn
             words.insert(it.word());
             signatures.insert(block::signature_of(it.word()));
           }
-  EXPECT_EQ(words.size(), std::size_t{10} * data_types * reduce_ops * 9 * 4);
+  EXPECT_EQ(words.size(), std::size_t{collectives} * data_types * arithmetic_ops * 9 * 4);
   EXPECT_EQ(signatures.size(), words.size());
   EXPECT_EQ(static_cast<std::uint32_t>(block::tag_of(5, *signatures.begin())), 5u);
 }

@@ -166,7 +166,7 @@ TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
     FusedRanks group(ranks);
     for (const Case& wanted : cases)
       for (int round = 0; round < 12; ++round, ++number) {
-        const EvaluationTerms terms = terms_of(number, 3 + 7 * number);
+        const EvaluationTerms terms = terms_of(number, 3 + 7 * number, arithmetic_ops);
         if (wanted.method == fused::Method::ll && !fused::fits_into_packets(terms.type, terms.op)) continue;
         ASSERT_NO_FATAL_FAILURE(expect_right(group, wanted, terms, round % 2 == 1));
       }
@@ -178,10 +178,10 @@ TEST(FusedCollective, ReducesEveryTypeByEveryMethodInEveryWay) {
   std::uint64_t seed = 1;
   for (const int ranks : {2, 5}) {
     FusedRanks group(ranks);
-    for (std::uint64_t pair = 0; pair < std::uint64_t{data_types} * reduce_ops; ++pair)
+    for (std::uint64_t pair = 0; pair < std::uint64_t{data_types} * arithmetic_ops; ++pair)
       for (const fused::Method method : {fused::Method::ll, fused::Method::one_shot, fused::Method::two_shot,
                                          fused::Method::ll128, fused::Method::two_shot_ll128}) {
-        const EvaluationTerms terms = terms_of(pair, 4 + 5 * ++seed);
+        const EvaluationTerms terms = terms_of(pair, 4 + 5 * ++seed, arithmetic_ops);
         if (method == fused::Method::ll && !fused::fits_into_packets(terms.type, terms.op)) continue;
         ASSERT_NO_FATAL_FAILURE(expect_right(group, {Collective::all_reduce, method}, terms, seed % 2 == 0));
       }

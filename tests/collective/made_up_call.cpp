@@ -49,6 +49,7 @@ int made_up_value(const EvaluationTerms& terms, int rank, std::uint64_t draw) {
   return rank % 3 == 0 && draw % 2 == 0 ? 2 : 1;
 }
 
+bool is_scan(Collective operation) { return operation == Collective::scan || operation == Collective::exscan; }
 bool rooted_to(Collective operation) { return operation == Collective::reduce || operation == Collective::gather; }
 bool rooted_from(Collective operation) {
   return operation == Collective::broadcast || operation == Collective::scatter;
@@ -96,7 +97,8 @@ void MadeUpCall::draw_sizes(std::uint64_t seed, int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t whole[] = {0, 1, n - 1, n, generator() % 300};
   const std::size_t count = whole[seed % 5];
-  const bool whole_buffer = calls_[0].operation <= Collective::reduce || calls_[0].operation == Collective::broadcast;
+  const bool whole_buffer = calls_[0].operation <= Collective::reduce || calls_[0].operation == Collective::broadcast ||
+                            is_scan(calls_[0].operation);
   for (CollectiveCall& call : calls_) call.count = whole_buffer ? count : count % 23;
   if (whole_buffer || seed % 3 == 0 || calls_[0].operation >= Collective::barrier) return;
   std::vector<std::vector<std::size_t>> matrix(n, std::vector<std::size_t>(n));
@@ -119,6 +121,8 @@ std::size_t MadeUpCall::block_count(int rank) const {
   std::size_t sent = 0;
   for (const Neighbor& neighbor : call.neighbors) sent += neighbor.send;
   switch (call.operation) {
+    case Collective::scan:
+    case Collective::exscan:
     case Collective::all_reduce:
     case Collective::reduce: return call.count;
     case Collective::broadcast: return root ? call.count : 0;
@@ -158,10 +162,17 @@ MadeUpCall::Values MadeUpCall::slice(const Values& values, std::size_t first, st
   return {begin, begin + static_cast<std::ptrdiff_t>(count * size)};
 }
 
-MadeUpCall::Values MadeUpCall::reduced(bool divided) const {
+// Of the first ranks.
+MadeUpCall::Values MadeUpCall::scanned(std::size_t ranks) const {
+  if (ranks == 0) return {};
   Values sum = inputs_[0];
-  for (std::size_t rank = 1; rank < inputs_.size(); ++rank)
+  for (std::size_t rank = 1; rank < ranks; ++rank)
     reduce(terms_.type, terms_.op, sum.data(), inputs_[rank].data(), sum.size() / bytes_of(terms_.type));
+  return sum;
+}
+
+MadeUpCall::Values MadeUpCall::reduced(bool divided) const {
+  Values sum = scanned(inputs_.size());
   if (divided) average(terms_.type, sum.data(), sum.size() / bytes_of(terms_.type), of(0).ranks);
   return sum;
 }
@@ -195,6 +206,8 @@ MadeUpCall::Values MadeUpCall::expected(int rank, bool divided) const {
     case Collective::barrier: return {};
     case Collective::reduce: return call.rank == call.root ? reduced(divided) : Values();
     case Collective::all_reduce: return reduced(divided);
+    case Collective::scan: return scanned(static_cast<std::size_t>(rank) + 1);
+    case Collective::exscan: return scanned(static_cast<std::size_t>(rank));
     case Collective::broadcast: return at_root;
     case Collective::scatter: return slice(at_root, block.offset, block.count);
     case Collective::reduce_scatter: return slice(reduced(divided), block.offset, block.count);

@@ -29,6 +29,7 @@ class MadeUpCall {
   void draw_sizes(std::uint64_t seed, int ranks);
   std::size_t block_count(int rank) const;
   Values slice(const Values& values, std::size_t first, std::size_t count) const;
+  Values scanned(std::size_t ranks) const;
   Values reduced(bool divided) const;
   Values blocks_for(int rank) const;
   Values neighbor_messages(int rank) const;

@@ -431,7 +431,7 @@ TEST(ProgramOrder, EveryAlgorithmIsRightWhenStoresArriveLateAndInAnyOrder) {
   for (const CollectiveAlgorithm& row : algorithms())
     for (const int size : {2, 3, 5}) {
       ++seed;
-      EvaluationTerms terms = terms_of(seed * 9, seed);
+      EvaluationTerms terms = terms_of(seed * 9, seed, arithmetic_ops);
       if (terms.op == ReduceOp::avg || !fused::fits_into_packets(terms.type, terms.op)) terms.op = ReduceOp::sum;
       const MadeUpCall made_up(row.operation, size, terms, seed % 2 == 0);
       if (row.make == nullptr || row.why_unavailable(made_up.of(0))) continue;

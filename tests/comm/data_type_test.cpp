@@ -216,6 +216,25 @@ TEST(Reduce, ComplexNumbersHaveNoOrder) {
     }
 }
 
+TEST(Reduce, BitsAreOfIntegers) {
+  EXPECT_EQ(reduced<std::int8_t>(ReduceOp::band, -2, 0x73), 0x72);
+  EXPECT_EQ(reduced<std::uint16_t>(ReduceOp::bor, 0x8001, 0x0ff0), 0x8ff1);
+  EXPECT_EQ(reduced<std::uint64_t>(ReduceOp::bxor, ~std::uint64_t{0}, 5), ~std::uint64_t{5});
+  const ReduceOp logical[] = {ReduceOp::land, ReduceOp::lor, ReduceOp::lxor};
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      const bool wanted[] = {a && b, a || b, a != b};
+      for (int op = 0; op < 3; ++op) EXPECT_EQ(reduced<std::int32_t>(logical[op], a ? 6 : 0, b ? -1 : 0), wanted[op]);
+    }
+  for (const DataType type : {DataType::float64, DataType::bfloat16, DataType::complex64, DataType::float8_e5m2})
+    for (int op = arithmetic_ops; op < reduce_ops; ++op) {
+      std::byte numbers[16] = {};
+      const auto each = static_cast<ReduceOp>(op);
+      EXPECT_EQ(error_of([&] { reduce(type, each, numbers, numbers, 1); }),
+                "there is no " + std::string(name(each)) + " of " + std::string(name(type)) + ", which is no integer");
+    }
+}
+
 TEST(Reduce, AverageDividesBySizeOfTheGroup) {
   double value = 10;
   average(DataType::float64, reinterpret_cast<std::byte*>(&value), 1, 4);

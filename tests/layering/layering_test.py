@@ -35,8 +35,9 @@ MAY_INCLUDE = {
 # What programs include: needs no headers of other libraries.
 PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
+    "comm/bootstrap/unique_id.hpp",
     "comm/schedule.hpp",
-    *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
+    *(f"group/{name}.hpp" for name in ("future", "group", "local_ranks", "prepared", "scans", "window")),
     "heap/heap.hpp",
     "heap/nvshmem/nvshmem_host.hpp",
     *(

@@ -73,7 +73,7 @@ def test_the_errors_that_docstrings_name_are_there(text: str) -> None:
 def test_the_words_for_operations_are_those_of_the_core() -> None:
     with ww.join() as group:
         for op in get_args(ww.ReduceOp):
-            assert group.all_reduce(np.ones(3), op=op).tolist() == [1, 1, 1]
+            assert group.all_reduce(np.ones(3, int), op=op).tolist() == [1, 1, 1]
         with pytest.raises(ww.InputError) as caught:
             group.all_reduce(np.ones(3), op="xor")  # type: ignore[call-overload]
     assert str(caught.value).endswith(f"there are {', '.join(get_args(ww.ReduceOp))}")
@@ -96,8 +96,8 @@ def test_every_name_of_a_type_is_one_to_send() -> None:
 
 
 def test_the_typed_program_uses_every_public_name() -> None:
-    tree = ast.parse(PROGRAM.read_text())
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    trees = [ast.parse(program.read_text()) for program in PROGRAM.parent.glob("*.py")]
+    used = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     methods = {name for kind in CLASSES for name, _ in members(kind) if name != "__call__"}
     assert methods | set(ww.__all__) <= used, (methods | set(ww.__all__)) - used
 
@@ -107,7 +107,11 @@ def test_the_types_of_the_typed_program_are_right() -> None:
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed: make lint checks it")
     answer = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mypy", "--strict", *PROGRAM.parent.glob("*.py")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
 

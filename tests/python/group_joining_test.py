@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import textwrap
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rank_jobs import EXAMPLES, HAS_MPI4PY, HAS_TORCH, MPIRUN, TORCHRUN, runtime_folder
+from rank_jobs import EXAMPLES, HAS_MPI4PY, HAS_TORCH, MPIRUN, ROOT, TORCHRUN, runtime_folder
 
 import waywiser as ww
 from waywiser.errors import InputError
@@ -110,6 +114,57 @@ def test_from_mpi4py(tmp_path: Path) -> None:
     assert "UCP API version" not in done.stdout + done.stderr  # MPI may have loaded an older UCX than our headers
     said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]  # UCX may warn there of other things
     assert sorted(said) == [f"rank {rank} is through" for rank in range(3)]
+
+
+@pytest.mark.skipif(not MPIRUN or shutil.which("mpicc") is None, reason="mpirun or mpicc is missing")
+def test_a_program_of_c_joins_from_mpi(tmp_path: Path) -> None:
+    """Over the header alone: the library is linked without MPI."""
+    library = ROOT / "build/libwaywiser.so"
+    if not library.exists():
+        pytest.skip("the library is not built here")
+    program = tmp_path / "program"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'src'}", f"-L{library.parent}",
+             f"-Wl,-rpath,{library.parent}"]  # fmt: skip
+    made = finished(["mpicc", *flags, ROOT / "tests/consumers/mpi/main.c", "-lwaywiser", "-o", program])
+    assert made.returncode == 0, made.stderr
+    done = finished([*MPIRUN, "-n", "3", program])
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+    assert sorted(said) == [f"rank {rank}: two groups" for rank in range(3)]
+
+
+def test_from_a_unique_id() -> None:
+    code = """
+    import os, pathlib, sys, time
+    place, rank = pathlib.Path(os.environ["PLACE"]), int(sys.argv[1])
+    if rank == 0:
+        place.with_suffix(".new").write_bytes(ww.unique_id(os.environ["TOWARDS"]))
+        place.with_suffix(".new").rename(place)
+    while not place.exists():
+        time.sleep(0.01)
+    with ww.from_unique_id(place.read_bytes(), rank, 2, timeout=50) as group:
+        print(group.all_reduce(rank + 1), group.rank, flush=True)
+    """
+    for towards in ("", "127.0.0.1"):
+        with tempfile.TemporaryDirectory() as folder:
+            variables = os.environ | {"PLACE": f"{folder}/id", "TOWARDS": towards}
+            program = "import waywiser as ww\n" + textwrap.dedent(code)
+            ranks = [
+                subprocess.Popen(
+                    [sys.executable, "-c", program, str(rank)], env=variables, stdout=subprocess.PIPE, text=True
+                )
+                for rank in (1, 0)
+            ]
+            assert [rank.communicate(timeout=100)[0] for rank in ranks] == ["3 1\n", "3 0\n"]
+
+
+def test_a_unique_id_that_is_none() -> None:
+    with pytest.raises(ww.InputError, match="a unique id has 128 bytes, not 3"):
+        ww.from_unique_id(b"abc", 0, 1)
+    with pytest.raises(ww.InputError, match="these bytes are no unique id"):
+        ww.from_unique_id(bytes(128), 0, 1)
+    with pytest.raises(ww.InputError, match="rank 2 of 2: ranks are 0 to size - 1"):
+        ww.from_unique_id(ww.unique_id(), 2, 2)
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")

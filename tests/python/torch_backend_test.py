@@ -124,13 +124,16 @@ for shape, order in (((2, 3, 4, 5), torch.channels_last), ((2, 3, 2, 2, 2), torc
 for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
     dist.all_reduce(data := torch.ones(3).to(dtype))
     assert data.float().tolist() == [size] * 3
+for op, of_all in ((dist.ReduceOp.BAND, 2), (dist.ReduceOp.BOR, 3), (dist.ReduceOp.BXOR, 2 * (size % 2) + 1)):
+    dist.all_reduce(data := torch.tensor([2 + (rank == 0)]), op)
+    assert data.item() == of_all, op
 with dist._coalescing_manager():
     dist.all_reduce(data := torch.ones(3))
     dist.all_reduce(more := torch.ones(2) * rank)
 assert data.tolist() == [size] * 3 and more.tolist() == [sum(range(size))] * 2
 
 for call, words in (
-    (lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR), "no BXOR of torch.int32: SUM, AVG"),
+    (lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BXOR), "no bxor of float32, which is no integer"),
     (lambda: dist.all_reduce(torch.ones(2), dist._make_nccl_premul_sum(2.0)), "no PREMUL_SUM of torch.float32"),
     (lambda: dist.recv(torch.ones(2)), "needs a source rank"),
 ):

@@ -12,10 +12,10 @@ out, it is the current one of PyTorch or CuPy for their arrays; of other librari
 says.
 """
 
-from waywiser.group.future import Future
+from waywiser.group.future import Future, wait_all, wait_any
 from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus, virtual_gpus
 from waywiser.group.group import Group
-from waywiser.group.joining import from_mpi4py, from_torch, join
+from waywiser.group.joining import from_mpi4py, from_torch, from_unique_id, join, unique_id
 from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus
 from waywiser.group.null_rank import PROC_NULL
 from waywiser.group.prepared import Exchange, Indexed, Prepared
@@ -46,6 +46,10 @@ __all__ = [
     "find_gpus",
     "from_mpi4py",
     "from_torch",
+    "from_unique_id",
     "join",
+    "unique_id",
     "virtual_gpus",
+    "wait_all",
+    "wait_any",
 ]

@@ -52,11 +52,12 @@ class Collectives(Rank):
     @overload
     def all_reduce(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> B: ...
     def all_reduce(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Any:
-        """Combines the arrays of all ranks, element by element, by sum, prod, min, max or avg: (2, 3) gives (2, 3).
+        """Combines the arrays of all ranks, element by element: (2, 3) gives (2, 3). By sum, prod, min, max or avg;
+        integers and bools also by their bits (band, bor, bxor) or by whether they are other than 0 (land, lor, lxor).
 
         `out` may be `data`. The sum of bools says whether any is true, the product whether all are. Returns `out`.
-        Raises as every call; InputError for another `op`, for an average of bools, and for min and max of complex
-        numbers.
+        Raises as every call; InputError for another `op`, for an average of bools, for min and max of complex numbers,
+        and for the bits of what is no integer.
         """
         if out is None and is_scalar(data):
             return as_scalar(self.all_reduce(as_array(data), op=op), data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -39,3 +39,23 @@ class Future(Generic[R]):
             turns += 1
             yield from asyncio.sleep(0 if turns < _EAGER_TURNS else _NAP).__await__()
         return self._result
+
+
+def wait_all(futures: Iterable[Future[R]]) -> list[R]:
+    """Waits for each, and returns what their `wait()` returns. Raises as every call of a group."""
+    return [each.wait() for each in futures]
+
+
+def wait_any(futures: Sequence[Future[Any]]) -> int:
+    """Waits until one is complete, and returns the place of the first that is: leave it out the next time.
+
+    They are of one `join`. Raises as every call of a group; InputError if there is none.
+    """
+    from waywiser import _core
+
+    cores = []
+    for place, each in enumerate(futures):
+        if not isinstance(each._core, _core.Future):
+            return place
+        cores.append(each._core)
+    return _core.wait_any(cores)

@@ -14,6 +14,7 @@ from waywiser.group.background import Background
 from waywiser.group.collectives import Collectives
 from waywiser.group.messages import Messages
 from waywiser.group.objects import Objects
+from waywiser.group.scans import Scans
 from waywiser.group.types import Array, Stream
 from waywiser.group.windows import Windows
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from waywiser import _core
 
 
-class Group(Messages, Collectives, Objects, Background, Windows):
+class Group(Messages, Collectives, Scans, Objects, Background, Windows):
     """The ranks of a job, or a part of them, as seen by one of them.
 
     All ranks must call the collectives in the same order. If `out` is omitted, the returned array is made in the
@@ -52,6 +53,21 @@ class Group(Messages, Collectives, Objects, Background, Windows):
         """
         self._end.detach()
         self._core.close()
+
+    def abort(self, why: str = "it gives up") -> None:
+        """Ends this group and all others of the job at once: all calls of all ranks raise `why`, those under way too.
+
+        Waits for nobody, and any thread may call it while another one is in a call. Raises nothing.
+        """
+        self._core.abort(why)
+
+    def failure(self) -> str | None:
+        """Why the group has failed; None if it has not.
+
+        Asks, and does not wait: a failed operation on a GPU is known after 20 ms, whether or not a call has raised it.
+        Any thread may ask. Raises nothing.
+        """
+        return self._core.failure() or None
 
     def __enter__(self) -> Group:
         return self
@@ -99,6 +115,12 @@ class Group(Messages, Collectives, Objects, Background, Windows):
         """
         part = self._core.split(color, key)
         return None if part is None else Part(part, self)
+
+    def split_by_machine(self, key: int = 0) -> Group:
+        """The group of the ranks on this rank's machine, ordered by key, then rank. All ranks call it. Raises as every
+        call.
+        """
+        return Part(self._core.split_by_machine(key), self)
 
 
 class Part(Group):

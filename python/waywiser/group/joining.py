@@ -84,6 +84,34 @@ def from_mpi4py(
     return _form(_Seat("mpi4py", rank, size), words, options)
 
 
+def unique_id(towards: str = "") -> bytes:
+    """What ranks need to meet without a launcher: one process makes it, and the program gives it to all others.
+
+    They pass it to from_unique_id(). `towards`: "" if all ranks are on this machine; otherwise this process will be
+    rank 0, and listens from now on: on its address towards this host of another machine, or on this address of its own.
+    It holds the job's secret: whoever has it can become a rank. Raises InputError for a name that is no such host;
+    TransferError if this machine cannot listen.
+    """
+    from waywiser import _core
+
+    return bytes(_core.new_unique_id(towards))
+
+
+def from_unique_id(
+    id: bytes, rank: int, size: int, timeout: float | None = None, *, gpus: Gpus | None = None,
+    on_failure: OnFailure | None = None, encrypt: bool | None = None, progress_thread: bool | None = None,
+    threads: bool = False, allow_pickle: bool = True,
+) -> Group:  # fmt: skip
+    """A group of `size` ranks that have the same unique_id(); all of them call it, once with each id.
+
+    The options are as for join(). Raises as join; InputError for other bytes and for a rank that there is not.
+    """
+    from waywiser import _core
+
+    core = _core.join_by_id(id, rank, size, timeout, _core_of(gpus), on_failure, encrypt, progress_thread, threads)
+    return Group(core, allow_pickle)
+
+
 def from_torch(
     store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
     gpus: Gpus | None = None, on_failure: OnFailure | None = None, encrypt: bool | None = None,

@@ -30,6 +30,18 @@ class Rank:
         return int(self._core.size)
 
     @property
+    def local_rank(self) -> int:
+        """This rank's number among those on its machine, 0 to `local_size` - 1, in the order of the group. Raises
+        nothing.
+        """
+        return int(self._core.local_rank)
+
+    @property
+    def local_size(self) -> int:
+        """The number of ranks on this rank's machine. Raises nothing."""
+        return int(self._core.local_size)
+
+    @property
     def timeout(self) -> float:
         """The longest wait of any call, in seconds. Setting it raises InputError for a value that is not above 0."""
         return float(self._core.timeout)

@@ -63,7 +63,7 @@ class CudaCoreStream(Protocol):
 # A CUDA stream as an integer or as an object of its library; None: the one that the arrays are used in now.
 Stream = Union[int, "GpuStream", TorchStream, CupyStream, CudaCoreStream, None]
 
-ReduceOp = Literal["sum", "prod", "min", "max", "avg"]
+ReduceOp = Literal["sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor"]
 OnFailure = Literal["raise", "abort"]
 
 # The types of elements that a group can send. NumPy knows bfloat16 and float8 once ml_dtypes is imported.

@@ -20,9 +20,12 @@ _OPERATIONS = (
     (dist.ReduceOp.PRODUCT, "prod"),
     (dist.ReduceOp.MIN, "min"),
     (dist.ReduceOp.MAX, "max"),
+    (dist.ReduceOp.BAND, "band"),
+    (dist.ReduceOp.BOR, "bor"),
+    (dist.ReduceOp.BXOR, "bxor"),
 )
 # True + True is True.
-_OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
+_OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max", "band": "min", "bor": "max", "bxor": "bxor"}
 
 
 class Work(dist._Work):  # type: ignore[misc]
@@ -181,11 +184,14 @@ def operation(op: Any, tensor: Tensor) -> str:
     if name is not None and tensor.dtype == torch.bool:
         name = _OF_BOOLS.get(name)
     if name is None:
-        raise ValueError(f"waywiser has no {_name(op)} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers")
+        raise ValueError(
+            f"waywiser has no {_name(op)} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers, "
+            "BAND, BOR and BXOR of integers"
+        )
     return name
 
 
 def _name(op: Any) -> str:
     """ "BAND"; PyTorch shows an address for an object with this operation."""
-    kinds = ("PREMUL_SUM", "BAND", "BOR", "BXOR", *(name for _, name in _OPERATIONS))
+    kinds = ("PREMUL_SUM", *(name for _, name in _OPERATIONS))
     return next((kind for kind in kinds if op == getattr(dist.ReduceOp, kind, None)), str(op))

@@ -2,6 +2,7 @@
 #include <span>
 
 #include "waywiser/c/handles.hpp"
+#include "waywiser/group/scans.hpp"
 
 using namespace waywiser;
 
@@ -20,6 +21,17 @@ std::size_t sum(std::span<const std::size_t> counts) {
 
 std::size_t own(const ww_group* group, std::span<const std::size_t> counts) {
   return counts[static_cast<std::size_t>(group->group.rank())];
+}
+
+template <typename Locate>
+int located(ww_group* group, const void* values, const std::int64_t* locations, void* found, std::int64_t* found_at,
+            std::size_t count, ww_type type, Locate locate) noexcept {
+  return guarded([&] {
+    given(group, "the group");
+    const std::span at(count == 0 ? locations : &given(locations, "the array of locations"), count);
+    const std::span to(count == 0 ? found_at : &given(found_at, "the array of locations found"), count);
+    locate(group->group, elements(*group, values, count, type), at, elements(*group, found, count, type), to);
+  });
 }
 
 }  // namespace
@@ -48,6 +60,31 @@ int ww_all_reduce(ww_group* group, const void* input, void* output, size_t count
     return group->group.all_reduce(elements(*group, input, count, type), elements(*group, output, count, type),
                                    reduce_op(op), when);
   });
+}
+
+int ww_scan(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op, ww_mode mode) {
+  return call_in_mode(group, mode, [&](Mode when) {
+    return scan(group->group, elements(*group, input, count, type), elements(*group, output, count, type),
+                reduce_op(op), when);
+  });
+}
+
+int ww_exscan(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op, ww_mode mode) {
+  return call_in_mode(group, mode, [&](Mode when) {
+    const std::size_t taken = is_root(group, 0) ? 0 : count;
+    return exscan(group->group, elements(*group, input, count, type), elements(*group, output, taken, type),
+                  reduce_op(op), when);
+  });
+}
+
+int ww_minloc(ww_group* group, const void* values, const int64_t* locations, void* found, int64_t* found_at,
+              size_t count, ww_type type) {
+  return located(group, values, locations, found, found_at, count, type, minloc);
+}
+
+int ww_maxloc(ww_group* group, const void* values, const int64_t* locations, void* found, int64_t* found_at,
+              size_t count, ww_type type) {
+  return located(group, values, locations, found, found_at, count, type, maxloc);
 }
 
 int ww_reduce_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,

@@ -58,7 +58,7 @@ DataType data_type(ww_type type) {
 }
 
 ReduceOp reduce_op(ww_op op) {
-  if (op < WW_SUM || op > WW_AVG)
+  if (op < WW_SUM || op > WW_LXOR)
     throw Error(ErrorKind::invalid_input, "there is no operation " + std::to_string(static_cast<int>(op)));
   return static_cast<ReduceOp>(op);
 }
@@ -104,4 +104,10 @@ static_assert(static_cast<int>(waywiser::ReduceOp::sum) == WW_SUM);
 static_assert(static_cast<int>(waywiser::ReduceOp::prod) == WW_PROD);
 static_assert(static_cast<int>(waywiser::ReduceOp::min) == WW_MIN);
 static_assert(static_cast<int>(waywiser::ReduceOp::max) == WW_MAX);
-static_assert(static_cast<int>(waywiser::ReduceOp::avg) == WW_AVG && WW_AVG + 1 == waywiser::reduce_ops);
+static_assert(static_cast<int>(waywiser::ReduceOp::avg) == WW_AVG);
+static_assert(static_cast<int>(waywiser::ReduceOp::band) == WW_BAND);
+static_assert(static_cast<int>(waywiser::ReduceOp::bor) == WW_BOR);
+static_assert(static_cast<int>(waywiser::ReduceOp::bxor) == WW_BXOR);
+static_assert(static_cast<int>(waywiser::ReduceOp::land) == WW_LAND);
+static_assert(static_cast<int>(waywiser::ReduceOp::lor) == WW_LOR);
+static_assert(static_cast<int>(waywiser::ReduceOp::lxor) == WW_LXOR && WW_LXOR + 1 == waywiser::reduce_ops);

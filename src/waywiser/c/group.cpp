@@ -1,3 +1,4 @@
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -5,7 +6,9 @@
 
 #include "waywiser/c/handles.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/bootstrap/unique_id.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/group/local_ranks.hpp"
 
 using namespace waywiser;
 
@@ -29,13 +32,32 @@ JoinOptions join_options(const ww_join_options& asked) {
   return options;
 }
 
+void join_with(const ww_join_options* asked, std::optional<Launch> launch, ww_group** group) {
+  given(group, "the place for the group");
+  JoinOptions options = asked == nullptr ? usual_options() : join_options(*asked);
+  options.launch = std::move(launch);
+  *group = new ww_group{Group::join(options), std::make_shared<CMemory>(options.platform != nullptr)};
+}
+
 }  // namespace
 
 int ww_join(const ww_join_options* options, ww_group** group) {
+  return guarded([&] { join_with(options, {}, group); });
+}
+
+int ww_make_unique_id(const char* towards, ww_unique_id* id) {
   return guarded([&] {
-    given(group, "the place for the group");
-    const JoinOptions chosen = options == nullptr ? usual_options() : join_options(*options);
-    *group = new ww_group{Group::join(chosen), std::make_shared<CMemory>(chosen.platform != nullptr)};
+    const UniqueId made = make_unique_id(towards == nullptr ? "" : towards);
+    static_assert(sizeof made == sizeof id->bytes);
+    std::memcpy(given(id, "the place for the id").bytes, made.data(), made.size());
+  });
+}
+
+int ww_join_by_id(const ww_join_options* options, const ww_unique_id* id, int rank, int size, ww_group** group) {
+  return guarded([&] {
+    UniqueId given_id;
+    std::memcpy(given_id.data(), given(id, "the id").bytes, given_id.size());
+    join_with(options, launch_by(given_id, rank, size), group);
   });
 }
 
@@ -49,6 +71,13 @@ int ww_abort(ww_group* group, const char* why) {
   return guarded([&] { given(group, "the group").group.abort(&given(why, "the reason")); });
 }
 
+int ww_failure(const ww_group* group) {
+  return guarded([&] {
+    const std::string why = given(group, "the group").group.failure();
+    if (!why.empty()) throw Error(ErrorKind::io, why);
+  });
+}
+
 int ww_split(ww_group* group, int color, int key, ww_group** part) {
   return guarded([&] {
     given(part, "the place for the group");
@@ -57,6 +86,15 @@ int ww_split(ww_group* group, int color, int key, ww_group** part) {
   });
 }
 
+int ww_split_by_machine(ww_group* group, int key, ww_group** part) {
+  return guarded([&] {
+    given(part, "the place for the group");
+    *part = new ww_group{split_by_machine(given(group, "the group").group, key), group->memory};
+  });
+}
+
+int ww_local_rank(const ww_group* group) { return group == nullptr ? -1 : local_rank(group->group); }
+int ww_local_size(const ww_group* group) { return group == nullptr ? 0 : local_size(group->group); }
 int ww_rank(const ww_group* group) { return group == nullptr ? -1 : group->group.rank(); }
 int ww_size(const ww_group* group) { return group == nullptr ? 0 : group->group.size(); }
 double ww_timeout(const ww_group* group) { return group == nullptr ? 0 : group->group.timeout(); }

@@ -92,4 +92,27 @@ int ww_future_wait(ww_future* future) {
   });
 }
 
+int ww_wait_all(ww_future* const* futures, size_t count) {
+  return guarded([&] {
+    if (count != 0) given(futures, "the array of futures");
+    for (ww_future* const* each = futures; each != futures + count; ++each)
+      if (*each != nullptr) {
+        (*each)->future.wait();
+        tell_end(**each);
+      }
+  });
+}
+
+int ww_wait_any(ww_future* const* futures, size_t count, size_t* place) {
+  return guarded([&] {
+    given(place, "the place for the answer");
+    if (count != 0) given(futures, "the array of futures");
+    std::vector<Future*> all;
+    for (ww_future* const* each = futures; each != futures + count; ++each)
+      all.push_back(*each == nullptr ? nullptr : &(*each)->future);
+    *place = wait_any(all);
+    tell_end(*futures[*place]);
+  });
+}
+
 void ww_future_free(ww_future* future) { delete future; }

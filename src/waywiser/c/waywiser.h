@@ -69,8 +69,21 @@ typedef enum ww_type WW_ANY_INT {
   WW_FLOAT8_E5M2 = 15    /* as in PyTorch: overflow gives infinity */
 } ww_type;
 
-/* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. */
-typedef enum ww_op WW_ANY_INT { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
+/* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. band, bor and bxor are for the
+ * bits of integers; land, lor and lxor for whether they are other than 0, and give 1 or 0. */
+typedef enum ww_op WW_ANY_INT {
+  WW_SUM = 0,
+  WW_PROD = 1,
+  WW_MIN = 2,
+  WW_MAX = 3,
+  WW_AVG = 4,
+  WW_BAND = 5,
+  WW_BOR = 6,
+  WW_BXOR = 7,
+  WW_LAND = 8,
+  WW_LOR = 9,
+  WW_LXOR = 10
+} ww_op;
 
 /* How the boundary values of a halo exchange travel: docs/halo.md. */
 typedef enum ww_halo_variant WW_ANY_INT {
@@ -120,6 +133,11 @@ typedef struct ww_join_options {
   int virtual_gpus;    /* for tests without a GPU: number of virtual GPUs of 1 GiB that replace CUDA's */
   int threads;         /* 1: threads may use different groups at once; calls that wait then give way to each other */
 } ww_join_options;
+
+/* What ranks need to meet without a launcher. It holds the job's secret: whoever has it can become a rank. */
+typedef struct ww_unique_id {
+  char bytes[128];
+} ww_unique_id;
 
 /* In place of a rank and of a tag, to receive and to probe. */
 typedef enum ww_any WW_ANY_INT { WW_ANY_SOURCE = -32769, WW_ANY_TAG = -32770 } ww_any;
@@ -249,20 +267,35 @@ WW_API size_t ww_type_size(ww_type type);
  * group of one rank. All ranks wait for each other. `options` may be NULL. Errors: invalid input (environment),
  * timeout, io, unavailable. */
 WW_API int ww_join(const ww_join_options* options, ww_group** group);
+/* Without a launcher: one process makes an id, and the program gives its bytes to all others. `towards` NULL or "": all
+ * ranks are on this machine. Otherwise this process will be rank 0, and listens from now on: on its address towards this
+ * host of another machine, or on this address of its own machine. Errors: invalid input, io. */
+WW_API int ww_make_unique_id(const char* towards, ww_unique_id* id);
+/* ww_join with an id, as a rank of `size`. An id serves one job. Errors also: invalid input for other bytes. */
+WW_API int ww_join_by_id(const ww_join_options* options, const ww_unique_id* id, int rank, int size, ww_group** group);
 /* Waits until all ranks have closed and all enqueued GPU operations have ended. Afterwards only ww_group_free may be
  * called. Returns the error of a failed GPU operation if no call has returned it yet. */
 WW_API int ww_close(ww_group* group);
 /* NULL is allowed. Free its windows, prepared exchanges, halo exchanges and streams before. If a rank has not closed,
  * freeing its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
 WW_API void ww_group_free(ww_group* group);
-/* This rank cannot continue: the calls of all others fail with `why`. */
+/* Ends this group and all others of the job at once: all calls of all ranks return an error with `why`, those under way
+ * too, and kernels that wait stop. Waits for nobody; any thread may call it, while another one is in a call. */
 WW_API int ww_abort(ww_group* group, const char* why);
+/* Asks, and does not wait: WW_OK, or io if the group has failed; ww_error_text() says why. A failed operation on a GPU is
+ * known after 20 ms, whether or not a call has returned it. Any thread may ask. */
+WW_API int ww_failure(const ww_group* group);
 /* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
+/* The ranks on this rank's machine form a group, ordered by key, then rank. Collective. */
+WW_API int ww_split_by_machine(ww_group* group, int key, ww_group** part);
 /* 0 to size - 1; -1 without a group. */
 WW_API int ww_rank(const ww_group* group);
 /* Number of ranks; 0 without a group. */
 WW_API int ww_size(const ww_group* group);
+/* The same among the ranks on this rank's machine, in the order of the group. */
+WW_API int ww_local_rank(const ww_group* group);
+WW_API int ww_local_size(const ww_group* group);
 /* The limit of every wait, in seconds; 0 without a group. */
 WW_API double ww_timeout(const ww_group* group);
 /* Errors: invalid input (the timeout is not above 0). */
@@ -303,6 +336,18 @@ WW_API int ww_reduce(ww_group* group, const void* input, void* output, size_t co
 /* input, output: count. */
 WW_API int ww_all_reduce(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
                          ww_mode mode);
+/* input, output: count; the reduction of this rank's input and of those of all lower ranks, but there is no avg. */
+WW_API int ww_scan(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
+                   ww_mode mode);
+/* The same of the lower ranks only; rank 0's output is not touched and may be NULL. */
+WW_API int ww_exscan(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
+                     ww_mode mode);
+/* All arrays: count, in host memory. For each element the least (greatest) value of all ranks, and the location that
+ * its rank gave for it; of ranks with equal values the lowest. Errors also: unavailable, for GPU memory. */
+WW_API int ww_minloc(ww_group* group, const void* values, const int64_t* locations, void* found, int64_t* found_at,
+                     size_t count, ww_type type);
+WW_API int ww_maxloc(ww_group* group, const void* values, const int64_t* locations, void* found, int64_t* found_at,
+                     size_t count, ww_type type);
 /* input: n * count; output: count, this rank's part. */
 WW_API int ww_reduce_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
                              ww_mode mode);
@@ -335,6 +380,11 @@ WW_API int ww_scatter_v(ww_group* group, const void* input, const size_t* counts
 WW_API int ww_future_test(ww_future* future, int* done);
 /* Waits until it is over. The future must still be freed. Errors: those of the operation. */
 WW_API int ww_future_wait(ww_future* future);
+/* Waits for each; NULLs are left out. */
+WW_API int ww_wait_all(ww_future* const* futures, size_t count);
+/* Waits until one is over, and sets `place` to that of the first that is. NULLs are left out: free it, and put NULL in its
+ * place for the next call. All are of one ww_join. Errors also: invalid input if there is none. */
+WW_API int ww_wait_any(ww_future* const* futures, size_t count, size_t* place);
 /* NULL is allowed. If the operation is not over, this ends it, and the group fails. */
 WW_API void ww_future_free(ww_future* future);
 

@@ -9,13 +9,13 @@ namespace waywiser {
 namespace {
 
 constexpr std::array<std::string_view, collectives> names{
-    "all_reduce", "reduce",  "reduce_scatter", "broadcast", "all_gather",
-    "gather",     "scatter", "all_to_all",     "barrier",   "neighbor_exchange"};
+    "all_reduce", "reduce",     "reduce_scatter", "broadcast",         "all_gather", "gather",
+    "scatter",    "all_to_all", "barrier",        "neighbor_exchange", "scan",       "exscan"};
 
 constexpr std::array<CallKind, collectives> kinds{
-    CallKind::all_reduce, CallKind::reduce,           CallKind::reduce_scatter, CallKind::broadcast,
-    CallKind::all_gather, CallKind::gather,           CallKind::scatter,        CallKind::all_to_all,
-    CallKind::barrier,    CallKind::neighbor_exchange};
+    CallKind::all_reduce, CallKind::reduce,  CallKind::reduce_scatter, CallKind::broadcast, CallKind::all_gather,
+    CallKind::gather,     CallKind::scatter, CallKind::all_to_all,     CallKind::barrier,   CallKind::neighbor_exchange,
+    CallKind::scan,       CallKind::exscan};
 
 void check_rank(const CollectiveCall& call, int rank, const char* what) {
   if (rank < 0 || rank >= call.ranks)

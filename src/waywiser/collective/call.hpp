@@ -20,8 +20,10 @@ enum class Collective : std::uint8_t {
   all_to_all,
   barrier,
   neighbor_exchange,
+  scan,
+  exscan,
 };
-inline constexpr int collectives = 10;
+inline constexpr int collectives = 12;
 
 std::string_view name(Collective operation) noexcept;
 // The name under which ranks call it.
@@ -43,7 +45,8 @@ struct CollectiveCall {
   Call as;  // what the ranks compare and errors name; an algorithm does not use it
   Collective operation = Collective::barrier;
   int rank = 0, ranks = 1, root = 0;
-  // all_reduce, reduce, broadcast: of the whole array. Others: of each rank's block, unless `counts` is given.
+  // all_reduce, reduce, broadcast, scan, exscan: of the whole array. Others: of each rank's block, unless `counts` is
+  // given.
   std::size_t count = 0;
   // The size of each rank's block. all_to_all: what this rank sends to each rank; own values, with receive_counts.
   std::vector<std::size_t> counts, receive_counts;

@@ -13,6 +13,7 @@
 #include "waywiser/collective/neighbor_exchange/neighbor_exchange.hpp"
 #include "waywiser/collective/reduce/reduce.hpp"
 #include "waywiser/collective/reduce_scatter/reduce_scatter.hpp"
+#include "waywiser/collective/scan/scan.hpp"
 #include "waywiser/collective/scatter/scatter.hpp"
 
 namespace waywiser {
@@ -62,6 +63,10 @@ constexpr auto table = std::to_array<CollectiveAlgorithm>({
     {all_to_all, "pairwise", all_to_all::pairwise, all_to_all::pairwise_cost, nullptr},
     {all_to_all, "bruck", all_to_all::bruck, all_to_all::bruck_cost, all_to_all::why_not_bruck},
     {barrier, "dissemination", barrier::dissemination, barrier::dissemination_cost, nullptr},
+    {Collective::scan, "recursive_doubling", scan::recursive_doubling, scan::recursive_doubling_cost, nullptr},
+    {Collective::scan, "chain", scan::chain, scan::chain_cost, nullptr},
+    {exscan, "recursive_doubling", scan::recursive_doubling, scan::recursive_doubling_cost, nullptr},
+    {exscan, "chain", scan::chain, scan::chain_cost, nullptr},
     {neighbor_exchange, "direct", neighbor_exchange::direct, neighbor_exchange::direct_cost, nullptr},
     // Algorithms that the GPUs of one machine run by themselves.
     kernel_row<Method::ll>(all_reduce),

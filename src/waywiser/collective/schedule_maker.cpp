@@ -30,7 +30,9 @@ Sizes sizes_of(const CollectiveCall& call) {
   const std::size_t own = call.counts.empty() ? call.count : call.counts.at(static_cast<std::size_t>(call.rank));
   const std::size_t all = total(call, call.counts);
   switch (call.operation) {
-    case Collective::all_reduce: return {call.count, call.count};
+    case Collective::all_reduce:
+    case Collective::scan: return {call.count, call.count};
+    case Collective::exscan: return {call.count, call.rank == 0 ? 0 : call.count};
     case Collective::reduce: return {call.count, at_root ? call.count : 0};
     case Collective::broadcast: return {at_root ? call.count : 0, call.count};
     case Collective::reduce_scatter: return {all, own};

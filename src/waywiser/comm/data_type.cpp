@@ -11,7 +11,8 @@ namespace {
 constexpr std::array<std::string_view, data_types> type_names{
     "float64", "float32", "float16", "bfloat16", "int8",      "int16",      "int32",         "int64",
     "uint8",   "uint16",  "uint32",  "uint64",   "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"};
-constexpr std::array<std::string_view, reduce_ops> op_names{"sum", "prod", "min", "max", "avg"};
+constexpr std::array<std::string_view, reduce_ops> op_names{"sum", "prod", "min",  "max", "avg", "band",
+                                                            "bor", "bxor", "land", "lor", "lxor"};
 
 template <typename Value, std::size_t count>
 Value parse(std::string_view text, const std::array<std::string_view, count>& names, const char* what) {
@@ -30,7 +31,8 @@ std::string_view name(ReduceOp op) noexcept { return op_names[static_cast<std::s
 
 DataType parse_data_type(std::string_view text) { return parse<DataType>(text, type_names, "data type"); }
 std::string why_no_reduction(DataType type, ReduceOp op) {
-  return "there is no " + std::string(name(op)) + " of " + std::string(name(type)) + ", which has no order";
+  return "there is no " + std::string(name(op)) + " of " + std::string(name(type)) +
+         (is_arithmetic(op) ? ", which has no order" : ", which is no integer");
 }
 void check_reduction(DataType type, ReduceOp op) {
   if (!has_reduction(type, op)) throw Error(ErrorKind::invalid_input, why_no_reduction(type, op));

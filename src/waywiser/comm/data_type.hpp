@@ -34,9 +34,10 @@ enum class DataType : std::uint8_t {
 };
 inline constexpr int data_types = 16;
 
-// avg is the sum divided by the number of ranks; for integers it is rounded toward zero.
-enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
-inline constexpr int reduce_ops = 5;
+// avg is the sum divided by the number of ranks; for integers it is rounded toward zero. band, bor and bxor work on the
+// bits of integers; land, lor and lxor on whether they are other than 0, and give 1 or 0. The values fit in four bits.
+enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg, band, bor, bxor, land, lor, lxor };
+inline constexpr int reduce_ops = 11, arithmetic_ops = 5;
 
 constexpr std::size_t bytes_of(DataType type) noexcept {
   switch (type) {
@@ -63,8 +64,12 @@ constexpr std::size_t bytes_of(DataType type) noexcept {
 constexpr bool is_complex(DataType type) noexcept {
   return type == DataType::complex64 || type == DataType::complex128;
 }
-// False for min and max of complex numbers, which have no order.
+constexpr bool is_integer(DataType type) noexcept { return type >= DataType::int8 && type <= DataType::uint64; }
+// Those that kernels and NCCL have; the others are for integers, by hosts.
+constexpr bool is_arithmetic(ReduceOp op) noexcept { return static_cast<int>(op) < arithmetic_ops; }
+// False for min and max of complex numbers, which have no order, and for bits of what is no integer.
 constexpr bool has_reduction(DataType type, ReduceOp op) noexcept {
+  if (!is_arithmetic(op)) return is_integer(type);
   return !is_complex(type) || (op != ReduceOp::min && op != ReduceOp::max);
 }
 // "there is no min of complex64, which has no order"; check_reduction() throws it as invalid_input if has_reduction()

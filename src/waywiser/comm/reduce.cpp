@@ -79,6 +79,33 @@ struct Larger {
   }
 };
 
+struct BitAnd {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct BitOr {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct BitXor {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
+// The same of whether the numbers are other than 0.
+template <typename Bits>
+struct Logical {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return Bits()(static_cast<T>(a != 0), static_cast<T>(b != 0));
+  }
+};
+
 template <typename T>
 T load(const std::byte* from) {
   T value;
@@ -95,6 +122,19 @@ void combine(std::byte* destination, const std::byte* source, std::size_t count,
   }
 }
 
+template <std::integral T>
+void combine_bits(ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count) {
+  switch (op) {
+    case ReduceOp::band: return combine<T>(destination, source, count, BitAnd());
+    case ReduceOp::bor: return combine<T>(destination, source, count, BitOr());
+    case ReduceOp::bxor: return combine<T>(destination, source, count, BitXor());
+    case ReduceOp::land: return combine<T>(destination, source, count, Logical<BitAnd>());
+    case ReduceOp::lor: return combine<T>(destination, source, count, Logical<BitOr>());
+    case ReduceOp::lxor: return combine<T>(destination, source, count, Logical<BitXor>());
+    default: return;
+  }
+}
+
 template <typename T>
 void reduce_as(ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count) {
   switch (op) {
@@ -107,6 +147,7 @@ void reduce_as(ReduceOp op, std::byte* destination, const std::byte* source, std
     if (op == ReduceOp::min) return combine<T>(destination, source, count, Smaller());
     if (op == ReduceOp::max) return combine<T>(destination, source, count, Larger());
   }
+  if constexpr (std::is_integral_v<T>) combine_bits<T>(op, destination, source, count);
 }
 
 // The divisor for the number of ranks.

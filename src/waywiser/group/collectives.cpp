@@ -6,31 +6,11 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/device/stream.hpp"
+#include "waywiser/group/call_checks.hpp"
 #include "waywiser/group/group_state.hpp"
 
 namespace waywiser {
 namespace {
-
-[[noreturn]] void refuse(CallKind kind, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, std::string(name(kind)) + ": " + why);
-}
-
-void check_types(CallKind kind, ConstElements input, ConstElements output) {
-  if (input.type != output.type)
-    refuse(kind, "input of " + std::string(name(input.type)) + ", output of " + std::string(name(output.type)));
-}
-
-// Called before the call has a number.
-void check_reduces(CallKind kind, ConstElements input, ConstElements output, ReduceOp op) {
-  check_types(kind, input, output);
-  if (!has_reduction(input.type, op)) refuse(kind, why_no_reduction(input.type, op));
-}
-
-void check_count(CallKind kind, const char* which, std::size_t count, std::size_t expected) {
-  if (count != expected)
-    refuse(kind, std::string(which) + " has " + std::to_string(count) + " elements, " + std::to_string(expected) +
-                     " are needed");
-}
 
 std::vector<std::size_t> checked_counts(CallKind kind, std::span<const std::size_t> counts, int ranks) {
   if (counts.size() != static_cast<std::size_t>(ranks))
@@ -87,6 +67,10 @@ Future Group::State::run(CollectiveCall wanted, ConstElements input, Elements ou
     throw;
   }
   return {};
+}
+
+Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode) {
+  return group.state_->run(std::move(wanted), input, output, mode);
 }
 
 Future Group::barrier(Mode mode) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "waywiser/comm/data_type.hpp"
@@ -82,9 +83,17 @@ class [[gnu::visibility("default")]] Future {
  private:
   void finish() noexcept;
   void drop() noexcept;
+  friend std::size_t wait_any(std::span<Future* const> futures);
 
   std::shared_ptr<GroupCore> group_;
   std::shared_ptr<Activity> operation_;
 };
+
+// Waits for each. Throws what wait() of the first one would that throws.
+[[gnu::visibility("default")]] void wait_all(std::span<Future> futures);
+// Waits until one is done, and returns the place of the first that is: the caller leaves it out the next time, or
+// passes nullptr in its place. Throws as Future::wait(); invalid_input if there is none, or if they are of two ranks.
+[[gnu::visibility("default")]] std::size_t wait_any(std::span<Future* const> futures);
+[[gnu::visibility("default")]] std::size_t wait_any(std::span<Future> futures);
 
 }  // namespace waywiser

@@ -10,6 +10,7 @@
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group_state.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/group/window_state.hpp"
 
 namespace waywiser {
@@ -81,9 +82,11 @@ const std::shared_ptr<Platform>& Group::platform() const { return state_->sessio
 void Group::close() { state_->session().close(); }
 void Group::abort(const std::string& why) noexcept { state_->session().abort(why); }
 
-void Group::end() noexcept {
-  const std::shared_ptr<Session> session = state_->core->shared_session();
-  end_with_process(session, std::move(state_));
+std::string Group::failure() const { return state_->session().failure(); }
+
+void leave_to_end(Group& group) noexcept {
+  const std::shared_ptr<Session> session = group.state_->core->shared_session();
+  end_with_process(session, std::move(group.state_));
 }
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {

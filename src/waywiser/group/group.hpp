@@ -15,6 +15,7 @@ namespace waywiser {
 
 class GroupCore;
 class Platform;
+struct CollectiveCall;
 struct Envelope;
 struct JoinOptions;
 
@@ -50,10 +51,12 @@ class [[gnu::visibility("default")]] Group {
   // of its last Group waits 0.25 s; the rest of the wait is left to the end of the process, whose exit code may be an
   // error, or to the next join().
   void close();
-  // Nobody uses this group any more: closes as the destructor of the last Group does.
-  void end() noexcept;
-  // This rank cannot continue: the calls of all others throw with `why`.
+  // Ends this group and all others of the job at once: all calls of all ranks throw with `why`, those under way too,
+  // and kernels that wait stop. Waits for nobody; any thread may call it, while another one is in a call.
   void abort(const std::string& why) noexcept;
+  // Why the group has failed; empty if it has not. Asks, and does not wait: a failed operation on a GPU is known after
+  // 20 ms, whether or not a call has thrown it. For any thread.
+  std::string failure() const;
   // Ranks with the same color form a group, ordered by key, then rank. A color below 0 gives no group.
   std::optional<Group> split(int color, int key = 0);
 
@@ -136,6 +139,8 @@ class [[gnu::visibility("default")]] Group {
   friend class Prepared;
   friend bool authenticated(const Group& group);
   friend const std::shared_ptr<GroupCore>& core_of(const Group& group);
+  friend void leave_to_end(Group& group) noexcept;
+  friend Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
   std::shared_ptr<State> state_;  // shared with prepared operations
 };

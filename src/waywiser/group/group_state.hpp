@@ -25,5 +25,7 @@ struct [[gnu::visibility("hidden")]] Group::State {
 };
 
 const std::shared_ptr<GroupCore>& core_of(const Group& group);
+// Runs a collective: on the GPUs if they can, else on the hosts. The caller holds the lock of core_of(group).
+Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
 }  // namespace waywiser

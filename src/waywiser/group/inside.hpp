@@ -29,6 +29,9 @@ class [[nodiscard]] GroupHold {
   GroupCore& core_;
 };
 
+// Nobody uses this group any more: closes as the destructor of the last Group does.
+void leave_to_end(Group& group) noexcept;
+
 // For operations that wait, fail and progress as those of the group do.
 Session& session_of(const Group& group);
 const std::shared_ptr<const Members>& members_of(const Group& group);

@@ -48,6 +48,26 @@ static void names(void) {
   CHECK(ww_rank(NULL) == -1 && ww_size(NULL) == 0 && ww_timeout(NULL) == 0);
 }
 
+// The messages come in the reverse of the order in which they are waited for.
+static void several_futures(int before, int next) {
+  double came[3] = {-1, -1, -1}, sent[3] = {10, 11, 12};
+  ww_future* futures[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; ++i) DO(ww_recv(group, &came[i], 1, WW_FLOAT64, before, 20 + i, ww_begin(&futures[i])));
+  for (int i = 2; i >= 0; --i) DO(ww_send(group, &sent[i], 1, WW_FLOAT64, next, 20 + i, WW_WAIT));
+  size_t place = 3;
+  DO(ww_wait_any(futures, 3, &place));
+  CHECK(place < 3 && came[place] == 10 + (double)place);
+  ww_future_free(futures[place]);
+  futures[place] = NULL;
+  DO(ww_wait_all(futures, 3));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(came[i] == 10 + i);
+    ww_future_free(futures[i]);
+    futures[i] = NULL;
+  }
+  REFUSED(ww_wait_any(futures, 3, &place), WW_INVALID_INPUT, "there is no future");
+}
+
 static void messages(void) {
   const int next = (rank + 1) % size, before = (rank + size - 1) % size;
   double mine[count], theirs[count] = {0};
@@ -89,6 +109,7 @@ static void messages(void) {
   ww_future_free(received);
   ww_future_free(NULL);
   CHECK(theirs[1] == value(before, 1));
+  several_futures(before, next);
 
   double from_left = 0, from_right = 0;
   const ww_exchange neighbors[] = {{before, &mine[0], 1, WW_FLOAT64, 0, &from_left, 1, WW_FLOAT64, 1},
@@ -126,6 +147,21 @@ static void other_types(void) {
   uint8_t sum = 0;
   DO(ww_all_reduce(group, &one, &sum, 1, WW_FLOAT8_E4M3FN, WW_SUM, WW_WAIT));
   CHECK(size > 3 || sum == (size == 1 ? 0x38 : size == 2 ? 0x40 : 0x44));
+}
+
+static void scans(void) {
+  const int64_t mine[] = {rank + 1, rank == 0, 1 << rank}, at[] = {7 + rank, -rank, 3};
+  int64_t out[3] = {-1, -1, -1}, found[3], found_at[3];
+  DO(ww_scan(group, mine, out, 3, WW_INT64, WW_SUM, WW_WAIT));
+  CHECK(out[0] == (rank + 1) * (rank + 2) / 2 && out[1] == 1 && out[2] == (2 << rank) - 1);
+  DO(ww_exscan(group, mine, rank == 0 ? NULL : out, 3, WW_INT64, WW_BOR, WW_WAIT));
+  CHECK(rank == 0 || out[2] == (1 << rank) - 1);
+  DO(ww_all_reduce(group, mine, out, 3, WW_INT64, WW_LXOR, WW_WAIT));
+  CHECK(size == 1 || (out[0] == size % 2 && out[1] == 1 && out[2] == size % 2));
+  DO(ww_minloc(group, mine, at, found, found_at, 3, WW_INT64));
+  CHECK(found[0] == 1 && found_at[0] == 7 && found[1] == (size == 1) && found_at[1] == 1 - size && found_at[2] == 3);
+  DO(ww_maxloc(group, mine, at, found, found_at, 3, WW_INT64));
+  CHECK(found[0] == size && found_at[0] == 6 + size && found[1] == 1 && found_at[1] == 0);
 }
 
 static void collectives(void) {
@@ -272,6 +308,11 @@ static void groups(void) {
   DO(ww_split(group, -1, 0, &part));
   CHECK(part == NULL);
   ww_group_free(part);
+  DO(ww_split_by_machine(group, -rank, &part));
+  CHECK(ww_size(part) == size && ww_rank(part) == size - 1 - rank);
+  ww_group_free(part);
+  CHECK(ww_local_rank(group) == rank && ww_local_size(group) == size && ww_local_rank(NULL) == -1);
+  DO(ww_failure(group));
   CHECK(ww_timeout(group) == 50);
   DO(ww_set_timeout(group, 40));
   CHECK(ww_timeout(group) == 40);
@@ -289,7 +330,7 @@ static void refusals(void) {
   REFUSED(ww_send(group, &x, (size_t)-1, WW_FLOAT64, rank, 0, WW_WAIT), WW_INVALID_INPUT, "more than there can be");
   REFUSED(ww_send(group, &x, 1, WW_FLOAT64, size, 0, WW_WAIT), WW_INVALID_INPUT, "");
   REFUSED(ww_send(group, &x, 1, WW_FLOAT64, rank, -1, WW_WAIT), WW_INVALID_INPUT, "tag -1");
-  REFUSED(ww_all_reduce(group, &x, &x, 1, WW_FLOAT64, (ww_op)7, WW_WAIT), WW_INVALID_INPUT, "no operation 7");
+  REFUSED(ww_all_reduce(group, &x, &x, 1, WW_FLOAT64, (ww_op)17, WW_WAIT), WW_INVALID_INPUT, "no operation 17");
   REFUSED(ww_all_gather_v(group, &x, &x, NULL, WW_FLOAT64, WW_WAIT), WW_INVALID_INPUT, "counts is NULL");
   REFUSED(ww_neighbor_exchange(group, NULL, 1, WW_WAIT), WW_INVALID_INPUT, "neighbours is NULL");
   REFUSED(ww_future_wait(NULL), WW_INVALID_INPUT, "the future is NULL");
@@ -320,6 +361,19 @@ static void plans(void) {
   ww_plan_free(plan);
 }
 
+/* A group of this process alone, by an id. */
+static void without_a_launcher(void) {
+  ww_unique_id id = {{0}};
+  ww_group* other = NULL;
+  REFUSED(ww_join_by_id(NULL, &id, 0, 1, &other), WW_INVALID_INPUT, "no unique id");
+  DO(ww_make_unique_id(NULL, &id));
+  REFUSED(ww_join_by_id(NULL, &id, 1, 1, &other), WW_INVALID_INPUT, "rank 1 of 1");
+  DO(ww_join_by_id(NULL, &id, 0, 1, &other));
+  CHECK(ww_rank(other) == 0 && ww_size(other) == 1);
+  DO(ww_close(other));
+  ww_group_free(other);
+}
+
 /* Rank 1 gives up; the others hear why. */
 static int one_gives_up(void) {
   if (ww_join(NULL, &group) != WW_OK) return 1;
@@ -328,6 +382,7 @@ static int one_gives_up(void) {
     DO(ww_abort(group, "out of fuel"));
   else
     REFUSED(ww_barrier(group, WW_WAIT), WW_IO, "rank 1: out of fuel");
+  REFUSED(ww_failure(group), WW_IO, "rank 1: out of fuel");
   ww_group_free(group);
   return problems != 0;
 }
@@ -347,10 +402,12 @@ int main(int arguments, char** argument) {
   size = ww_size(group);
   messages();
   other_types();
+  scans();
   collectives();
   collectives_with_counts();
   windows();
   groups();
+  without_a_launcher();
   plans();
   refusals();
   gpus();

@@ -9,6 +9,7 @@ program consumer
   real(c_double), target :: x(n), total(n)
   complex(c_float_complex), target :: turn, turned
   integer(c_int64_t), target :: flags(2) = 0
+  integer(c_int64_t) :: places(n)
   integer(c_int) :: me, ranks, next, before
   type(ww_message_status) :: status
 
@@ -28,6 +29,14 @@ program consumer
   turn = merge((1., 0.), (0., 1.), me == 0)
   call check(ww_all_reduce(group, c_loc(turn), c_loc(turned), 1_c_size_t, ww_complex64, ww_prod, ww_wait))
   if (abs(turned - (0., 1.)**(ranks - 1)) > 1e-6) error stop 'the product of complex numbers'
+
+  call check(ww_scan(group, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, ww_sum, ww_wait))
+  if (any(total /= (me + 1) * (me + 2) / 2)) error stop 'scan'
+  call check(ww_exscan(group, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, ww_max, ww_wait))
+  if (me > 0 .and. any(total /= me)) error stop 'exscan'
+  call check(ww_maxloc(group, c_loc(x), spread(int(10 * me, c_int64_t), 1, n), c_loc(total), places, int(n, c_size_t), &
+    ww_float64))
+  if (any(total /= ranks) .or. any(places /= 10 * (ranks - 1))) error stop 'maxloc'
 
   call check(ww_recv(group, c_loc(total), int(n, c_size_t), ww_float64, before, 5, ww_begin(future)))
   call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 5, ww_wait))
@@ -49,6 +58,8 @@ program consumer
   call ww_window_free(window)
 
   call exchange_a_grid()
+  call meet_without_a_launcher()
+  if (ww_local_size(group) /= ranks .or. ww_failure(group) /= ww_ok) error stop 'the ranks of this machine'
 
   if (ww_barrier(c_null_ptr, ww_wait) /= ww_invalid_input) error stop 'a barrier of no group'
   if (ww_error_text() /= 'the group is NULL') error stop 'the text of the error'
@@ -59,6 +70,24 @@ program consumer
   call ww_group_free(group)
 
 contains
+  ! A group of this process alone.
+  subroutine meet_without_a_launcher()
+    type(ww_unique_id) :: id
+    type(c_ptr) :: other, futures(2)
+    integer(c_size_t) :: place
+    call check(ww_make_unique_id(c_null_char, id))
+    call check(ww_join_by_id(id=id, rank=0, size=1, group=other))
+    call check(ww_recv(other, c_loc(total), 1_c_size_t, ww_float64, 0, 4, ww_begin(future)))
+    futures = [c_null_ptr, future]
+    call check(ww_send(other, c_loc(x), 1_c_size_t, ww_float64, 0, 4, ww_wait))
+    call check(ww_wait_any(futures, 2_c_size_t, place))
+    call check(ww_wait_all(futures, 2_c_size_t))
+    if (place /= 1 .or. total(1) /= x(1)) error stop 'a message to itself'
+    call ww_future_free(future)
+    call check(ww_close(other))
+    call ww_group_free(other)
+  end subroutine
+
 
   ! Columns are cut over the ranks; the whole grid is periodic in both directions.
   subroutine exchange_a_grid()

@@ -24,6 +24,12 @@ def collectives(group: ww.Group, op: ww.ReduceOp) -> None:
     total: Doubles = group.all_reduce(x, op=op)
     assert total.shape == (2, 3) and total[0, 0] == 3
     assert group.all_reduce(x, out, "max") is out and out[0, 0] == 2
+    scanned: Doubles = group.scan(x)
+    lower: Doubles | None = group.exscan(x, op="max")
+    assert scanned[0, 0] == 2 * group.rank + 1 and (lower is None or lower[0, 0] == 1)
+    least: tuple[float, int] = group.minloc(-x[0, 0], 3)
+    greatest: tuple[Doubles, NDArray[np.int64]] = group.maxloc(x)
+    assert least == (-2, 3) and greatest[0][0, 0] == 2 and greatest[1][0, 0] == 1
     at_root: Doubles | None = group.reduce(x, op="prod", root=0)
     assert (at_root is None) == (group.rank != 0)
     part: Doubles = group.reduce_scatter(np.ones((2 * n, 3)), op="avg")
@@ -57,6 +63,9 @@ def background(group: ww.Group) -> None:
     assert group.start_reduce_scatter(np.ones((4, 3)), op="min").wait().shape == (2, 3)
     assert group.start_all_gather(x).wait().shape == (2, 2, 3)
     assert group.start_all_to_all(x).wait().shape == (2, 3)
+    both: list[Doubles] = ww.wait_all([group.start_all_reduce(x), group.start_all_gather(x)])
+    place: int = ww.wait_any([group.start_all_reduce(x)])
+    assert len(both) == 2 and place == 0
     gathered = group.start_gather(x).wait()
     assert group.start_scatter(gathered, np.empty((2, 3))).wait()[0, 0] == group.rank + 1
 
@@ -244,38 +253,6 @@ def heaps(group: ww.Group) -> None:
         group.barrier()
 
 
-def remote_gpus(address: str) -> None:
-    """GPUs of a server, which this program does not start: written down for their types only."""
-    gpu: ww.RemoteGpu
-    with ww.remote(address, key="key", gpu=0, timeout=60, road="pinned") as gpu:
-        gpu.use_road("pipelined")
-        assert gpu.road("input", 1000) == "pipelined"
-        assert gpu.encrypted_by in ("openssl", "kernel", "")
-        ones: ww.RemoteArray = gpu.array(np.ones(5))
-        total = gpu.run("repeat_add", ones, gpu.zeros(5), times=1)
-        kernel = ww.CudaKernel('extern "C" __global__ void twice(double* x) { x[threadIdx.x] *= 2; }', "twice")
-        gpu.launch(kernel, ones, grid=1, block=(5, 1))
-        stream: ww.RemoteStream = gpu.stream()
-        begun: ww.RemoteEvent = gpu.event()
-        stream.record(begun)
-        stream.wait(begun)
-        stream.launch(kernel, stream.run("add", ones, ones), grid=1, block=5)
-        stream.synchronize()
-        begun.synchronize()
-        assert stream.get(ones).size == 5 and begun.seconds_since(begun) == 0
-        gpu.flush()
-        with ww.remote(address, gpu=1, data_plain=True) as other:
-            assert other.data_encrypted_by == ""
-            assert other.copy_of(ones).shape == (5,)
-            assert not other.copies_plain(gpu)
-            mine = other.pinned(5)
-            assert other.run_in_pieces("add", mine, mine, out=mine, piece=8) is mine
-            assert ones.get(out=mine) is mine and other.pinned_by(mine) == "server"
-        gpu.synchronize()
-        assert total.get().sum() + np.asarray(total).sum() == 30 and gpu.account()["device"] > 0
-    gpu.close()
-
-
 def main() -> None:
     failing: ww.OnFailure = "raise"
     gpus: ww.Gpus = ww.find_gpus() if "WITH_GPUS" in os.environ else ww.virtual_gpus(1)
@@ -290,6 +267,11 @@ def main() -> None:
         part: ww.Group | None = group.split(color=group.rank, key=0)
         assert part is not None and part.size == 1
         part.close()
+        here: ww.Group = group.split_by_machine(key=0)
+        assert here.size == group.local_size > group.local_rank
+        assert group.failure() is None
+        other: ww.Group = ww.from_unique_id(ww.unique_id(), 0, 1)
+        other.abort("as a test")
         print(f"rank {group.rank}: every call, libucp {ww.libucp.path is not None}")
 
 

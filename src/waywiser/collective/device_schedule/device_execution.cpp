@@ -71,7 +71,7 @@ void DeviceExecution::check(std::span<const Elements> arrays) const {
   if (schedule_->ranks > static_cast<int>(block::max_ranks)) refuse("kernels are for up to 8 ranks");
   if (schedule_->input_count + schedule_->output_count + schedule_->scratch_count != 0)
     refuse("one that is prepared has arrays only, no input, output or scratch");
-  if (op_ == ReduceOp::avg) refuse("avg is for collectives");
+  if (op_ == ReduceOp::avg || !is_arithmetic(op_)) refuse(std::string(name(op_)) + " on GPUs is for collectives");
   for (const Step& step : schedule_->steps) {
     const bool reduces = step.kind == StepKind::reduce || step.kind == StepKind::receive_reduce;
     const DataType type = reduces ? schedule_->arrays[step.destination.array].type : DataType::uint8;

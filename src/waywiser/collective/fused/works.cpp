@@ -37,6 +37,7 @@ std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
     default: return "there is no fused kernel for " + std::string(name(call.operation));
   }
   if (!call.counts.empty()) return "fused kernels are for blocks of one size";
+  if (!is_arithmetic(call.as.op)) return "there is no kernel for " + std::string(name(call.as.op));
   return {};
 }
 

@@ -30,7 +30,8 @@ Hierarchy::Hierarchy(const KernelDomain& domain, const Call& as, Workers workers
 bool Hierarchy::serves(const KernelDomain& domain, const CollectiveCall& call) {
   const auto& parts = domain.all();
   const bool kernels = std::ranges::any_of(parts, [](const auto& part) { return part.size() > 1; });
-  if (parts.size() < 2 || !kernels || !domain.serves_all_parts() || !call.counts.empty()) return false;
+  if (parts.size() < 2 || !kernels || !domain.serves_all_parts() || !call.counts.empty() || !is_arithmetic(call.as.op))
+    return false;
   switch (call.operation) {
     case Collective::all_reduce:
     case Collective::broadcast:

@@ -37,8 +37,8 @@ int nccl_op(ReduceOp op) {
     case ReduceOp::min: return min;
     case ReduceOp::max: return max;
     case ReduceOp::avg: return avg;
+    default: return sum;
   }
-  return sum;
 }
 
 bool reduces(const CollectiveCall& call) {
@@ -125,6 +125,7 @@ NcclCommunicator::NcclCommunicator(const NcclUniqueId& id, int rank, int ranks, 
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
 std::optional<std::string> NcclCommunicator::why_not(const CollectiveCall& call, DataType type) {
+  if (!is_arithmetic(call.as.op)) return "NCCL has no " + std::string(name(call.as.op));
   if (auto why = fused::why_no_kernel(call)) return "NCCL is not asked for " + std::string(name(call.operation));
   if (reduces(call) && !nccl_type(type)) return "NCCL does not reduce " + std::string(name(type));
   return {};

@@ -8,7 +8,8 @@
 
 namespace waywiser::on_stream {
 
-// Describes a rank's operation to the other ranks: two operations with the same number must have the same word.
+// Describes a rank's operation by kernels or NCCL to the other ranks: two operations with the same number must have the
+// same word.
 struct Description {
   // Stands for a message in place of a collective.
   static constexpr std::uint32_t message = 15;

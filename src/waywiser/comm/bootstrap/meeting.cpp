@@ -12,6 +12,7 @@
 #include "waywiser/base/version.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
 #include "waywiser/comm/bootstrap/job_network.hpp"
+#include "waywiser/comm/bootstrap/kept_listener.hpp"
 #include "waywiser/comm/bootstrap/meeting_socket.hpp"
 #include "waywiser/comm/bootstrap/reception.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
@@ -173,7 +174,8 @@ Muster receive_here(const Launch& launch, const Introduction& mine, Deadline dea
 
 Muster receive_at(const Endpoint& root, const Launch& launch, const Introduction& mine, Deadline deadline,
                   const std::function<void(const Endpoint&)>& announce) {
-  Descriptor listener = listen_on(root);
+  Descriptor listener = take_listener(root);
+  if (!listener.open()) listener = listen_on(root);
   const Endpoint here{root.host, port_of(listener)};
   if (announce) announce(here);
   return Reception(launch, mine, std::move(listener), text(here)).wait_for_all(deadline);

@@ -8,10 +8,11 @@ constexpr std::array<std::string_view, call_kinds> call_names{
     "get",        "signal",       "wait",       "probe",      "barrier",
     "broadcast",  "reduce",       "all_reduce", "all_gather", "reduce_scatter",
     "all_to_all", "all_to_all_v", "gather",     "scatter",    "neighbor_exchange",
-    "split",      "expose",       "leave"};
+    "split",      "expose",       "leave",      "scan",       "exscan"};
 
 bool reduces(CallKind kind) {
-  return kind == CallKind::reduce || kind == CallKind::all_reduce || kind == CallKind::reduce_scatter;
+  return kind == CallKind::reduce || kind == CallKind::all_reduce || kind == CallKind::reduce_scatter ||
+         kind == CallKind::scan || kind == CallKind::exscan;
 }
 
 std::string peer_text(const Call& call) {

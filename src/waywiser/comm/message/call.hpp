@@ -37,8 +37,10 @@ enum class CallKind : std::uint8_t {
   split,
   expose,
   leave,
+  scan,
+  exscan,
 };
-inline constexpr int call_kinds = 23;
+inline constexpr int call_kinds = 25;
 std::string_view name(CallKind kind) noexcept;
 constexpr bool is_collective(CallKind kind) noexcept { return kind >= CallKind::barrier; }
 

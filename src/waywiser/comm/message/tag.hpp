@@ -18,13 +18,14 @@ struct Received {
 
 // A message's tag has two parts: the matched part says what the message belongs to; the description says what its
 // sender was doing, and is compared after arrival: so differing calls are detected without extra bytes.
-//   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:3 root:8
+//   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:4 root:7
 // The label is the user's tag, or the number of the collective. If a call has no root, the root bits hold the
 // generation of the group's number, so that an unreceived message of a destroyed group is not taken by its successor.
 // Between machines 64 secret bits of the job are XORed to UCX's tag (UcxMessages::set_tag_key): without them, each try
 // hits one of the n tags for which a rank waits with a probability of n / 2^64; if a try hits only the matched part,
 // the call throws.
-inline constexpr int description_bits = 20;
+inline constexpr int description_bits = 20, root_bits = 7;
+inline constexpr Tag root_mask = (Tag{1} << root_bits) - 1;
 inline constexpr Tag matched_bits = ~Tag{0} << description_bits;
 inline constexpr int group_shift = 52;
 inline constexpr int largest_label = 0xffff;
@@ -39,8 +40,8 @@ constexpr Tag make_tag(std::uint32_t group, bool collective, int source, std::ui
                        std::uint32_t generation = 0) {
   return Tag{group} << group_shift | Tag{collective} << 51 | static_cast<Tag>(source) << 36 |
          (label & largest_label) << description_bits | static_cast<Tag>(call.kind) << 15 |
-         static_cast<Tag>(call.type) << 11 | static_cast<Tag>(call.op) << 8 |
-         (has_root(call.kind) ? static_cast<Tag>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
+         static_cast<Tag>(call.type) << 11 | static_cast<Tag>(call.op) << root_bits |
+         (has_root(call.kind) ? static_cast<Tag>(call.root) & root_mask : (generation & root_mask) ^ root_mask);
 }
 
 // Whether the message belongs to a collective. Messages of a neighbour exchange count as plain messages.

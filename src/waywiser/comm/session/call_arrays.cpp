@@ -19,7 +19,9 @@ Sharing sharing_of(CallKind kind) {
   switch (kind) {
     case CallKind::broadcast:
     case CallKind::reduce:
-    case CallKind::all_reduce: return Sharing::same;
+    case CallKind::all_reduce:
+    case CallKind::scan:
+    case CallKind::exscan: return Sharing::same;
     case CallKind::sendrecv:
     case CallKind::all_to_all:
     case CallKind::all_to_all_v: return Sharing::same_if_copied;
