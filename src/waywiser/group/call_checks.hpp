@@ -4,7 +4,7 @@
 #include <string>
 
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/message/call.hpp"
 
 // What is wrong with the arrays of a collective, before the call has a number. All throw invalid_input that names it.
 namespace waywiser {
