@@ -11,7 +11,6 @@ FOLDERS = ("apps", "examples", "petsc", "python", "scripts", "src", "tests")  # 
 SUFFIXES = {*CPP, ".cc", ".py"}
 # Tests that are longer, with their lines: none grows, and none joins them.
 LONG = {
-    "c/c_interface_test.cpp": 330,
     "collective/fused_order_test.cpp": 458,
     "collective/fused_test.cpp": 441,
     "collective/gpu_failure_test.cpp": 402,
@@ -21,14 +20,11 @@ LONG = {
     "comm/gpu_memory_test.cpp": 351,
     "comm/meeting_test.cpp": 353,
     "comm/network_paths_test.cpp": 441,
-    "device/virtual_gpu_test.cpp": 326,
     "group/begun_on_gpus_test.cpp": 338,
     "group/gpu_calls_test.cpp": 1142,
     "group/prepared_test.cpp": 513,
     "group/proxy_test.cpp": 474,
     "group/wildcards_test.cpp": 439,
-    "heap/device_bodies.hpp": 659,
-    "measure/campaign_test.cpp": 362,
 }
 
 
