@@ -20,11 +20,6 @@ LONG = {
     "comm/gpu_memory_test.cpp": 351,
     "comm/meeting_test.cpp": 353,
     "comm/network_paths_test.cpp": 441,
-    "group/begun_on_gpus_test.cpp": 338,
-    "group/gpu_calls_test.cpp": 1142,
-    "group/prepared_test.cpp": 513,
-    "group/proxy_test.cpp": 474,
-    "group/wildcards_test.cpp": 439,
 }
 
 
