@@ -16,10 +16,6 @@ LONG = {
     "collective/gpu_failure_test.cpp": 402,
     "collective/group_memory_test.cpp": 464,
     "collective/program_order_test.cpp": 500,
-    "comm/fault_test.cpp": 413,
-    "comm/gpu_memory_test.cpp": 351,
-    "comm/meeting_test.cpp": 353,
-    "comm/network_paths_test.cpp": 441,
 }
 
 
