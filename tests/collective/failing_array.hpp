@@ -11,6 +11,7 @@
 #include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 

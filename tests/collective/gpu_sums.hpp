@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/units.hpp"
 
 namespace waywiser {
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/comm/schedule.hpp"
+#include "waywiser/device/platform.hpp"
 #include "waywiser/group/prepared.hpp"
 
 namespace waywiser {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 

@@ -9,6 +9,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/kernels/block/float8.hpp"
 

@@ -8,6 +8,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "tests/group/message_model.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 namespace {
