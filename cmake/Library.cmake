@@ -20,7 +20,7 @@ set(public_headers
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp
   offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_gpu.hpp offload/remote_times.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
-  base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
+  base/secret.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 
 # Those whose names other documents list: docs/nvshmem.md, waywiser.numba.
 set(headers_of_names

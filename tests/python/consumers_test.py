@@ -225,32 +225,6 @@ def test_pkg_config(prefix: Path, tmp_path: Path) -> None:
     assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
 
 
-def dynamic_symbols(library: Path) -> set[str]:
-    return {line.split()[-1] for line in done("nm", "-D", "--defined-only", library).splitlines()}
-
-
-EXPORTED = re.compile(
-    r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
-    r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
-    r"waywiser::(?:RemoteGpu|PinnedMemory)::(?!State\b)~?\w|waywiser::(?:connect_remote_gpu|remote_server_state)(?:\[abi:cxx11\])?\(|"
-    r"waywiser::Heap(?:Team)?::(?!State\b)~?\w|waywiser::nvshmem::\w+\(|"
-    r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
-    r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|(?:even|gathered)_grid|ranks_per_dimension)"
-    r"(?:\[abi:cxx11\])?\(|"
-    r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream|authenticated)(?:\[abi:cxx11\])?\("
-)
-
-
-def test_only_the_interface_is_exported(prefix: Path) -> None:
-    symbols = dynamic_symbols(library_folder(prefix) / SONAME)
-    declared = set(re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text()))
-    assert {name for name in symbols if name.startswith("ww_")} == declared
-    others = "\n".join(sorted(symbols - declared))
-    names = subprocess.run(["c++filt"], input=others, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert [name for name in names if not EXPORTED.match(name)] == []
-    assert any(name.startswith("waywiser::Group::all_reduce") for name in names)
-
-
 def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:
     assert f"[{SONAME}]" in done("readelf", "-d", library_folder(prefix) / SONAME)
 

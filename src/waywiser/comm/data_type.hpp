@@ -69,14 +69,14 @@ constexpr bool has_reduction(DataType type, ReduceOp op) noexcept {
 }
 // "there is no min of complex64, which has no order"; check_reduction() throws it as invalid_input if has_reduction()
 // is false.
-std::string why_no_reduction(DataType type, ReduceOp op);
-void check_reduction(DataType type, ReduceOp op);
+[[gnu::visibility("default")]] std::string why_no_reduction(DataType type, ReduceOp op);
+[[gnu::visibility("default")]] void check_reduction(DataType type, ReduceOp op);
 
 [[gnu::visibility("default")]] std::string_view name(DataType type) noexcept;
 [[gnu::visibility("default")]] std::string_view name(ReduceOp op) noexcept;
 // Both throw invalid_input that lists the valid names.
-DataType parse_data_type(std::string_view text);
-ReduceOp parse_reduce_op(std::string_view text);
+[[gnu::visibility("default")]] DataType parse_data_type(std::string_view text);
+[[gnu::visibility("default")]] ReduceOp parse_reduce_op(std::string_view text);
 
 // The DataType of a C++ type, for views over arrays.
 template <typename T>

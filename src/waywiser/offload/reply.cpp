@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/array_road.hpp"
 
 namespace waywiser {

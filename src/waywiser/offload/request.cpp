@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include "waywiser/offload/array_head_wire.hpp"
+
 namespace waywiser {
 namespace {
 

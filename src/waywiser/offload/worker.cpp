@@ -6,6 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/kernels/clear.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 
 namespace waywiser {
 namespace {
