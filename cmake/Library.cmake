@@ -7,7 +7,8 @@ include(GNUInstallDirs)
 set(public_headers
   waywiser.hpp c/waywiser.h
   base/error.hpp base/units.hpp base/version.hpp
-  device/place.hpp device/region.hpp
+  device/place.hpp device/region.hpp device/descriptor.hpp device/memory.hpp device/platform.hpp device/shared_region.hpp
+  device/stream.hpp device/virtual_gpu/virtual_machine.hpp
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
   group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/proxy_ring.hpp heap/device/reached_heap.hpp

@@ -60,6 +60,13 @@ def test_the_cpp_program_is_short() -> None:
     assert f"```cpp\n{text}```" in (ROOT / "docs/programs.md").read_text()
 
 
+def test_one_sided(prefix: Path, tmp_path: Path) -> None:
+    """docs/one-sided.md, "Without a GPU": its whole program, on virtual GPUs."""
+    example = shutil.copy(ROOT / "examples/11_one_sided.cpp", tmp_path)
+    lines = run(build("one_sided", prefix, tmp_path, f"-DEXAMPLE={example}"), 3)
+    assert lines == [f"rank {rank} of 3: 200 steps in one kernel, as the serial program" for rank in range(3)]
+
+
 def test_c(prefix: Path, tmp_path: Path) -> None:
     program = build("c", prefix, tmp_path)
     for ranks in (1, 2, 3):

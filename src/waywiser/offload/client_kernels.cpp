@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
 
 namespace waywiser {
 namespace {
