@@ -67,9 +67,11 @@ function(waywiser_install_library kind root libraries headers)
   set(targets waywiser)
   if(kind STREQUAL "library")
     list(APPEND targets waywiser_core)  # too much for a wheel
+  else()
+    set(namelink NAMELINK_SKIP)  # a wheel has no symbolic links
   endif()
   install(TARGETS ${targets} EXPORT waywiser_${kind}
-          LIBRARY DESTINATION "${root}${libraries}" ${component} NAMELINK_SKIP
+          LIBRARY DESTINATION "${root}${libraries}" ${component} ${namelink}
           ARCHIVE DESTINATION "${root}${libraries}" ${component}
           INCLUDES DESTINATION "${root}${headers}")
   foreach(header IN LISTS public_headers headers_of_names)
@@ -77,9 +79,10 @@ function(waywiser_install_library kind root libraries headers)
     install(FILES "${PROJECT_SOURCE_DIR}/src/waywiser/${header}" DESTINATION "${root}${headers}/waywiser/${folder}" ${component})
   endforeach()
   install(FILES "${fortran_module}" DESTINATION "${root}${headers}/waywiser/c" ${component})
-  # As a text that linkers read: a wheel has no symbolic links.
-  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/package/libwaywiser.so" CONTENT "INPUT(libwaywiser.so.${soname_version})\n")
-  install(FILES "${PROJECT_BINARY_DIR}/package/libwaywiser.so" DESTINATION "${root}${libraries}" ${component})
+  if(kind STREQUAL "wheel")  # so what linkers and dlopen find by libwaywiser.so is a copy, made once it is stripped
+    set(folder "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${root}${libraries}")
+    install(CODE "file(COPY_FILE \"${folder}/libwaywiser.so.${soname_version}\" \"${folder}/libwaywiser.so\")" ${component})
+  endif()
 
   set(package "${root}${libraries}/cmake/waywiser")
   set(made "${PROJECT_BINARY_DIR}/package/${kind}")
@@ -91,8 +94,10 @@ function(waywiser_install_library kind root libraries headers)
   install(EXPORT waywiser_${kind} FILE waywiserTargets.cmake NAMESPACE waywiser:: DESTINATION "${package}" ${component})
 
   file(RELATIVE_PATH up "/${root}${libraries}/pkgconfig" "/${root}")
-  configure_file("${PROJECT_SOURCE_DIR}/cmake/waywiser.pc.in" "${made}/waywiser.pc" @ONLY)
-  install(FILES "${made}/waywiser.pc" DESTINATION "${root}${libraries}/pkgconfig" ${component})
+  foreach(name waywiser waywiser-cpp)  # a compiler of C refuses what one of C++ needs
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${made}/${name}.pc" @ONLY)
+    install(FILES "${made}/${name}.pc" DESTINATION "${root}${libraries}/pkgconfig" ${component})
+  endforeach()
 endfunction()
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -211,17 +211,19 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     assert "nanobind" not in commands and "waywiser_tests" not in commands
 
 
-def pc_flags(prefix: Path) -> list[str]:
+def pc_flags(prefix: Path, package: str = "waywiser", fields: str = "Libs|Cflags") -> list[str]:
     """The output of pkg-config; read here, since pkg-config is not installed everywhere."""
-    file = library_folder(prefix) / "pkgconfig/waywiser.pc"
+    file = library_folder(prefix) / f"pkgconfig/{package}.pc"
     values = {"pcfiledir": str(file.parent)}
     flags = []
     for line in file.read_text().splitlines():
         line = re.sub(r"\$\{(\w+)\}", lambda found: values[found.group(1)], line)
         if found := re.match(r"(\w+)=(.*)", line):
             values[found.group(1)] = found.group(2)
-        if found := re.match(r"(?:Libs|Cflags): (.*)", line):
+        if found := re.match(rf"(?:{fields}): (.*)", line):
             flags += found.group(1).split()
+        if found := re.match(r"Requires: (.*)", line):
+            flags += pc_flags(prefix, found.group(1), fields)
     return flags
 
 
@@ -230,6 +232,24 @@ def test_pkg_config(prefix: Path, tmp_path: Path) -> None:
     rpath = f"-Wl,-rpath,{library_folder(prefix)}"
     done("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", HERE / "c/main.c", "-o", program, *pc_flags(prefix), rpath)
     assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
+
+
+def test_pkg_config_for_cpp(prefix: Path, tmp_path: Path) -> None:
+    """Whatever language the compiler takes by itself."""
+    program = tmp_path / "consumer"
+    flags = [*pc_flags(prefix, "waywiser-cpp"), f"-Wl,-rpath,{library_folder(prefix)}"]
+    done("c++", "-std=c++17", HERE / "cpp/main.cpp", "-o", program, *flags)
+    assert run(program) == SUMS
+
+
+def test_pkg_config_for_the_static_library(prefix: Path, tmp_path: Path) -> None:
+    """A program in C lacks nothing but CUDA's runtime, if the library was built with it."""
+    libraries = pc_flags(prefix, fields=r"Libs\.private")
+    command = ["cc", HERE / "c/main.c", f"-I{prefix / 'include'}", library_folder(prefix) / "libwaywiser.a", *libraries]
+    command += ["-Wl,--unresolved-symbols=report-all,--warn-unresolved-symbols", "-o", tmp_path / "consumer"]
+    answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
+    missing = set(re.findall(r"undefined reference to `(\w+)'", answer.stderr))
+    assert {name for name in missing if not re.match(r"_*(?:cuda|fatbin)", name)} == set()
 
 
 def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:

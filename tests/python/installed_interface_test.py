@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -87,3 +88,11 @@ def test_every_inline_function_links(prefix: Path, tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     missing = set(re.findall(r"undefined reference to `(.*)'", answer.stderr))
     assert {name for name in missing if "waywiser" in name} == set()
+
+
+def test_programs_open_the_library_by_its_plain_name(prefix: Path) -> None:
+    """As ctypes, Julia and Rust do; a compiler finds it by -lwaywiser, too."""
+    library = library_folder(prefix) / "libwaywiser.so"
+    code = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).ww_version is not None)"
+    assert done(sys.executable, "-c", code, library) == "True\n"
+    assert f"[{SONAME}]" in done("readelf", "-d", library)
