@@ -33,26 +33,6 @@ TEST(Prepared, ReductionsThatThereAreNotAreRefused) {
             no_problems);
 }
 
-TEST(Prepared, RanksThatDoNotFitAreToldWhenTheyPrepare) {
-  TestRanks ranks(2);
-  ranks.virtual_gpus = 2;
-  EXPECT_EQ(ranks.in_processes([&](Group& group) {
-    std::vector<Schedule> schedules = made_up_puts(2, 30);
-    if (group.rank() == 1) schedules = made_up_puts(2, 40);
-    const Schedule& mine = schedules[static_cast<std::size_t>(group.rank())];
-    CallersArrays arrays(group, mine, true);
-    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, mine, arrays.elements())); }),
-                 "rank 0 sends 2 messages of 120 bytes to rank 1, which takes 2 messages of 160 bytes");
-    Schedule wrong = mine;
-    wrong.steps.back().round = 0;
-    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, wrong, arrays.elements())); }),
-                 "rank 0: a schedule: rounds do not ascend");
-    run_prepared(group, made_up_puts(2, 30), true, 2, false);  // the group goes on
-    group.barrier();
-  }),
-            no_problems);
-}
-
 TEST(Prepared, ASecondStartBeforeWaitIsRefused) {
   EXPECT_EQ(TestRanks(2).in_processes([&](Group& group) {
     const Schedule mine = made_up_puts(2, 30000)[static_cast<std::size_t>(group.rank())];

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/base/error_of.hpp"
 #include "tests/collective/made_up_exchange.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/group/callers_arrays.hpp"
@@ -109,6 +110,26 @@ TEST(Prepared, MemoryOfWhatIsDroppedIsGivenBack) {
       if (time == 1) after_two = group.platform()->allocated_memory(gpu_of_rank(group).index);
     }
     require_that(group.platform()->allocated_memory(gpu_of_rank(group).index) == after_two, "as much as after two");
+    group.barrier();
+  }),
+            no_problems);
+}
+
+TEST(Prepared, RanksThatDoNotFitAreToldWhenTheyPrepare) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    std::vector<Schedule> schedules = made_up_puts(2, 30);
+    if (group.rank() == 1) schedules = made_up_puts(2, 40);
+    const Schedule& mine = schedules[static_cast<std::size_t>(group.rank())];
+    CallersArrays arrays(group, mine, true);
+    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, mine, arrays.elements())); }),
+                 "rank 0 sends 2 messages of 120 bytes to rank 1, which takes 2 messages of 160 bytes");
+    Schedule wrong = mine;
+    wrong.steps.back().round = 0;
+    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, wrong, arrays.elements())); }),
+                 "rank 0: a schedule: rounds do not ascend");
+    run_prepared(group, made_up_puts(2, 30), true, 2, false);  // the group goes on
     group.barrier();
   }),
             no_problems);
