@@ -90,6 +90,24 @@ def test_every_inline_function_links(prefix: Path, tmp_path: Path) -> None:
     assert {name for name in missing if "waywiser" in name} == set()
 
 
+def test_a_future_that_is_thrown_away_is_a_warning(prefix: Path, tmp_path: Path) -> None:
+    """Only where the call has just begun."""
+    source = tmp_path / "calls.cpp"
+    command = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{prefix / 'include'}", source]
+    for mode, refused in (("wait", False), ("begin", True)):
+        source.write_text(
+            "#include <waywiser/waywiser.hpp>\n"
+            "void call(waywiser::Group& group, waywiser::Elements x) {\n"
+            f"  group.all_reduce(x, x, waywiser::ReduceOp::sum, waywiser::Mode::{mode});\n"
+            f"  group.barrier(waywiser::Mode::{mode});\n"
+            f"  waywiser::Future kept = group.send(x, 0, 0, waywiser::Mode::{mode});\n"
+            "}\n"
+        )
+        answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        assert answer.returncode == refused, answer.stderr
+        assert answer.stderr.count("-Werror=unused-result") == 2 * refused
+
+
 def test_programs_open_the_library_by_its_plain_name(prefix: Path) -> None:
     """As ctypes, Julia and Rust do; a compiler finds it by -lwaywiser, too."""
     library = library_folder(prefix) / "libwaywiser.so"
