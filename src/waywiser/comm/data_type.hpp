@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -97,37 +98,12 @@ template <>
 struct DataTypeOf<Bfloat16> {
   static constexpr DataType value = DataType::bfloat16;
 };
-template <>
-struct DataTypeOf<std::int8_t> {
-  static constexpr DataType value = DataType::int8;
-};
-template <>
-struct DataTypeOf<std::int16_t> {
-  static constexpr DataType value = DataType::int16;
-};
-template <>
-struct DataTypeOf<std::int32_t> {
-  static constexpr DataType value = DataType::int32;
-};
-template <>
-struct DataTypeOf<std::int64_t> {
-  static constexpr DataType value = DataType::int64;
-};
-template <>
-struct DataTypeOf<std::uint8_t> {
-  static constexpr DataType value = DataType::uint8;
-};
-template <>
-struct DataTypeOf<std::uint16_t> {
-  static constexpr DataType value = DataType::uint16;
-};
-template <>
-struct DataTypeOf<std::uint32_t> {
-  static constexpr DataType value = DataType::uint32;
-};
-template <>
-struct DataTypeOf<std::uint64_t> {
-  static constexpr DataType value = DataType::uint64;
+// By size and sign: long long and char too, and bool as uint8, for which max is "or" and min is "and".
+template <typename T>
+  requires(std::is_integral_v<T> && sizeof(T) <= 8)
+struct DataTypeOf<T> {
+  static constexpr DataType smallest = std::is_signed_v<T> ? DataType::int8 : DataType::uint8;
+  static constexpr auto value = static_cast<DataType>(static_cast<int>(smallest) + std::countr_zero(sizeof(T)));
 };
 template <>
 struct DataTypeOf<Float8E4m3> {
