@@ -1,5 +1,6 @@
 // Who does not know the secret of a job stays outside, and delays nobody.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>

@@ -1,6 +1,7 @@
 #include "waywiser/comm/bootstrap/meeting.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <filesystem>
