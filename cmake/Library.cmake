@@ -7,7 +7,8 @@ include(GNUInstallDirs)
 set(public_headers
   waywiser.hpp c/waywiser.h c/waywiser_mpi.h
   base/error.hpp base/units.hpp base/version.hpp
-  device/place.hpp device/region.hpp
+  device/place.hpp device/region.hpp device/descriptor.hpp device/memory.hpp device/platform.hpp device/shared_region.hpp
+  device/stream.hpp device/virtual_gpu/virtual_machine.hpp
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
   group/future.hpp group/group.hpp group/local_ranks.hpp group/prepared.hpp group/scans.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/proxy_ring.hpp heap/device/reached_heap.hpp
@@ -21,7 +22,7 @@ set(public_headers
   offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_driver.hpp
   offload/remote_gpu.hpp offload/remote_times.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/unique_id.hpp comm/bootstrap/endpoint.hpp comm/message/on_failure.hpp
-  base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
+  base/secret.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 
 # Those whose names other documents list: docs/nvshmem.md, waywiser.numba.
 set(headers_of_names
@@ -67,9 +68,11 @@ function(waywiser_install_library kind root libraries headers)
   set(targets waywiser)
   if(kind STREQUAL "library")
     list(APPEND targets waywiser_core)  # too much for a wheel
+  else()
+    set(namelink NAMELINK_SKIP)  # a wheel has no symbolic links
   endif()
   install(TARGETS ${targets} EXPORT waywiser_${kind}
-          LIBRARY DESTINATION "${root}${libraries}" ${component} NAMELINK_SKIP
+          LIBRARY DESTINATION "${root}${libraries}" ${component} ${namelink}
           ARCHIVE DESTINATION "${root}${libraries}" ${component}
           INCLUDES DESTINATION "${root}${headers}")
   foreach(header IN LISTS public_headers headers_of_names)
@@ -77,9 +80,10 @@ function(waywiser_install_library kind root libraries headers)
     install(FILES "${PROJECT_SOURCE_DIR}/src/waywiser/${header}" DESTINATION "${root}${headers}/waywiser/${folder}" ${component})
   endforeach()
   install(FILES "${fortran_module}" DESTINATION "${root}${headers}/waywiser/c" ${component})
-  # As a text that linkers read: a wheel has no symbolic links.
-  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/package/libwaywiser.so" CONTENT "INPUT(libwaywiser.so.${soname_version})\n")
-  install(FILES "${PROJECT_BINARY_DIR}/package/libwaywiser.so" DESTINATION "${root}${libraries}" ${component})
+  if(kind STREQUAL "wheel")  # so what linkers and dlopen find by libwaywiser.so is a copy, made once it is stripped
+    set(folder "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${root}${libraries}")
+    install(CODE "file(COPY_FILE \"${folder}/libwaywiser.so.${soname_version}\" \"${folder}/libwaywiser.so\")" ${component})
+  endif()
 
   set(package "${root}${libraries}/cmake/waywiser")
   set(made "${PROJECT_BINARY_DIR}/package/${kind}")
@@ -91,8 +95,10 @@ function(waywiser_install_library kind root libraries headers)
   install(EXPORT waywiser_${kind} FILE waywiserTargets.cmake NAMESPACE waywiser:: DESTINATION "${package}" ${component})
 
   file(RELATIVE_PATH up "/${root}${libraries}/pkgconfig" "/${root}")
-  configure_file("${PROJECT_SOURCE_DIR}/cmake/waywiser.pc.in" "${made}/waywiser.pc" @ONLY)
-  install(FILES "${made}/waywiser.pc" DESTINATION "${root}${libraries}/pkgconfig" ${component})
+  foreach(name waywiser waywiser-cpp)  # a compiler of C refuses what one of C++ needs
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${made}/${name}.pc" @ONLY)
+    install(FILES "${made}/${name}.pc" DESTINATION "${root}${libraries}/pkgconfig" ${component})
+  endforeach()
 endfunction()
 
 if(PROJECT_IS_TOP_LEVEL)

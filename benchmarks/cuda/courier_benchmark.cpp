@@ -207,7 +207,7 @@ struct Bench {
     }
     const Json result = {{"schema", "waywiser.courier_benchmark"},
                          {"version", 1},
-                         {"state", platform.state()},
+                         {"state", Json::parse(platform.state())},
                          {"verified", verified},
                          {"rows", list}};
     std::printf("%s\n", result.dump(1).c_str());

@@ -114,8 +114,10 @@ void staging_rows(Bench& bench, Region from, Region to) {
 }
 
 void print(const Bench& bench) {
-  const Json result = {
-      {"schema", "waywiser.gpu_benchmark"}, {"version", 1}, {"state", bench.platform.state()}, {"rows", bench.rows}};
+  const Json result = {{"schema", "waywiser.gpu_benchmark"},
+                       {"version", 1},
+                       {"state", Json::parse(bench.platform.state())},
+                       {"rows", bench.rows}};
   std::printf("%s\n", result.dump(1).c_str());
 }
 

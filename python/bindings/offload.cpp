@@ -15,6 +15,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/connect.hpp"
 #include "waywiser/offload/data_road.hpp"
 #include "waywiser/offload/remote_driver.hpp"

@@ -13,6 +13,7 @@
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/kernels/elementwise.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/serve_client.hpp"
 #include "waywiser/offload/serve_line.hpp"
 

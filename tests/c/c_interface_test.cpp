@@ -1,67 +1,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <limits>
-#include <new>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/c/error_text.hpp"
 #include "waywiser/c/handles.hpp"
 #include "waywiser/c/waywiser.h"
 
 namespace waywiser {
 namespace {
-
-std::string text() { return ww_error_text(); }
-
-TEST(CErrors, EveryExceptionHasACodeANameAndItsText) {
-  const std::pair<ErrorKind, int> kinds[] = {{ErrorKind::invalid_input, WW_INVALID_INPUT},
-                                             {ErrorKind::unavailable, WW_UNAVAILABLE},
-                                             {ErrorKind::timeout, WW_TIMEOUT},
-                                             {ErrorKind::device, WW_DEVICE},
-                                             {ErrorKind::io, WW_IO},
-                                             {ErrorKind::corrupt, WW_CORRUPT},
-                                             {ErrorKind::interrupted, WW_INTERRUPTED}};
-  for (const auto& [kind, code] : kinds) {
-    const std::string why = "reason " + std::to_string(code);
-    EXPECT_EQ(guarded([&, kind = kind] { throw Error(kind, why); }), code);
-    EXPECT_NE(text().find(why), std::string::npos) << text();
-    EXPECT_STRNE(ww_error_name(code), ww_error_name(-1));
-  }
-  EXPECT_EQ(guarded([] { throw std::bad_alloc(); }), WW_NO_MEMORY);
-  EXPECT_EQ(text(), "no memory");
-  EXPECT_EQ(guarded([] { throw std::logic_error("a defect"); }), WW_INTERNAL);
-  EXPECT_EQ(text(), "a defect");
-  EXPECT_EQ(guarded([] { throw 5; }), WW_INTERNAL);
-  EXPECT_NE(text(), "a defect");
-  EXPECT_STREQ(ww_error_name(WW_INTERNAL + 1), ww_error_name(-1));
-}
-
-TEST(CErrors, ATextBelongsToItsThreadAndStaysUntilTheNextFailure) {
-  EXPECT_EQ(ww_close(nullptr), WW_INVALID_INPUT);
-  const std::string here = text();
-  EXPECT_EQ(guarded([] {}), WW_OK);
-  std::string before = "?", there;
-  std::thread([&] {
-    before = text();
-    static_cast<void>(guarded([] { throw std::logic_error("elsewhere"); }));
-    there = text();
-  }).join();
-  EXPECT_EQ(before, "");
-  EXPECT_EQ(there, "elsewhere");
-  EXPECT_EQ(text(), here);
-}
-
-TEST(CTypes, HaveTheSizesOfTheirElements) {
-  const std::size_t sizes[] = {8, 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 1, 1};
-  for (int type = 0; type < 16; ++type) EXPECT_EQ(ww_type_size(static_cast<ww_type>(type)), sizes[type]) << type;
-}
 
 // A group of one rank, with a virtual GPU.
 class CGroup : public testing::Test {
@@ -71,15 +22,15 @@ class CGroup : public testing::Test {
     options.size = sizeof options;
     options.timeout = 20;
     options.virtual_gpus = 1;
-    ASSERT_EQ(ww_join(&options, &group_), WW_OK) << text();
+    ASSERT_EQ(ww_join(&options, &group_), WW_OK) << c_error_text();
   }
   void TearDown() override {
-    EXPECT_EQ(ww_close(group_), WW_OK) << text();
+    EXPECT_EQ(ww_close(group_), WW_OK) << c_error_text();
     ww_group_free(group_);
   }
   static void expect_refused(int code, const std::string& words) {
     EXPECT_EQ(code, WW_INVALID_INPUT) << words;
-    EXPECT_NE(text().find(words), std::string::npos) << text();
+    EXPECT_NE(c_error_text().find(words), std::string::npos) << c_error_text();
   }
 
   ww_group* group_ = nullptr;
@@ -196,13 +147,13 @@ TEST_F(CGroup, ArraysThatOverlapAreRefusedByEveryCall) {
   const double had[3] = {1, 2, 3};
   const std::size_t two[] = {2};
   void* memory = nullptr;
-  ASSERT_EQ(ww_gpu_allocate(group_, 0, sizeof had, &memory), WW_OK) << text();
+  ASSERT_EQ(ww_gpu_allocate(group_, 0, sizeof had, &memory), WW_OK) << c_error_text();
   double on_host[3] = {1, 2, 3};
   ww_stream* stream = nullptr;
-  ASSERT_EQ(ww_stream_create(group_, 0, &stream), WW_OK) << text();
-  ASSERT_EQ(ww_barrier(group_, {nullptr, stream}), WW_OK) << text();  // sets the GPU up
+  ASSERT_EQ(ww_stream_create(group_, 0, &stream), WW_OK) << c_error_text();
+  ASSERT_EQ(ww_barrier(group_, {nullptr, stream}), WW_OK) << c_error_text();  // sets the GPU up
   for (double* const x : {on_host, static_cast<double*>(memory)}) {
-    ASSERT_EQ(x == on_host ? WW_OK : ww_gpu_copy(group_, x, had, sizeof had), WW_OK) << text();
+    ASSERT_EQ(x == on_host ? WW_OK : ww_gpu_copy(group_, x, had, sizeof had), WW_OK) << c_error_text();
     double* const y = x + 1;
     ww_exchange around{};
     around.give = x;
@@ -212,7 +163,7 @@ TEST_F(CGroup, ArraysThatOverlapAreRefusedByEveryCall) {
     ww_prepared* prepared = nullptr;
     expect_refused(ww_prepare_exchange(group_, &around, 1, &prepared), "overlaps");
     ww_window* window = nullptr;
-    ASSERT_EQ(ww_expose(group_, x, sizeof had, &window), WW_OK) << text();
+    ASSERT_EQ(ww_expose(group_, x, sizeof had, &window), WW_OK) << c_error_text();
     expect_refused(ww_put(window, x, 2 * sizeof *x, 0, sizeof *x), "overlap");
     expect_refused(ww_get(window, x, 2 * sizeof *x, 0, sizeof *x), "overlap");
     ww_window_free(window);
@@ -231,15 +182,15 @@ TEST_F(CGroup, ArraysThatOverlapAreRefusedByEveryCall) {
             ww_sendrecv(group_, x, 2, 0, y, 2, 0, WW_FLOAT64, 0, mode), ww_neighbor_exchange(group_, &around, 1, mode)})
         expect_refused(code, "overlap");
       EXPECT_EQ(future, nullptr);
-      ASSERT_EQ(ww_all_reduce(group_, x, x, 3, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
+      ASSERT_EQ(ww_all_reduce(group_, x, x, 3, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << c_error_text();
     }
     double now[3] = {};
-    ASSERT_EQ(x == on_host ? WW_OK : ww_gpu_copy(group_, now, x, sizeof now), WW_OK) << text();
+    ASSERT_EQ(x == on_host ? WW_OK : ww_gpu_copy(group_, now, x, sizeof now), WW_OK) << c_error_text();
     if (x == on_host) std::copy_n(x, 3, now);
     EXPECT_TRUE(std::equal(now, now + 3, had));
   }
   ww_stream_free(stream);
-  EXPECT_EQ(ww_gpu_free(group_, memory), WW_OK) << text();
+  EXPECT_EQ(ww_gpu_free(group_, memory), WW_OK) << c_error_text();
 }
 
 TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
@@ -253,7 +204,7 @@ TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
   expect_refused(ww_set_timeout(group_, -1), "timeout");
   ww_future* future = nullptr;
   ww_stream* stream = nullptr;
-  ASSERT_EQ(ww_stream_create(group_, 0, &stream), WW_OK) << text();
+  ASSERT_EQ(ww_stream_create(group_, 0, &stream), WW_OK) << c_error_text();
   const ww_mode both = {&future, stream};
   expect_refused(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, both), "not both");
   EXPECT_EQ(future, nullptr);
@@ -268,7 +219,7 @@ TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
   expect_refused(ww_join(&options, &other), "of 7 bytes");
   EXPECT_EQ(other, nullptr);
 
-  ASSERT_EQ(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
+  ASSERT_EQ(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << c_error_text();
   EXPECT_EQ(y, 1);
 }
 
@@ -283,46 +234,46 @@ TEST_F(CGroup, MessagesOfAnyRankHaveAStatus) {
   ww_message_status status{};
   ww_future* future = nullptr;
   int found = 1, done = 0;
-  ASSERT_EQ(ww_iprobe(group_, WW_ANY_SOURCE, WW_ANY_TAG, 0, &found, &status), WW_OK) << text();
+  ASSERT_EQ(ww_iprobe(group_, WW_ANY_SOURCE, WW_ANY_TAG, 0, &found, &status), WW_OK) << c_error_text();
   EXPECT_EQ(found, 0);
   const auto send = [&](int tag) { return ww_send(group_, x, 3, WW_FLOAT64, 0, tag, WW_WAIT); };
-  ASSERT_EQ(send(4), WW_OK) << text();
-  ASSERT_EQ(ww_probe(group_, WW_ANY_SOURCE, WW_ANY_TAG, &status), WW_OK) << text();
+  ASSERT_EQ(send(4), WW_OK) << c_error_text();
+  ASSERT_EQ(ww_probe(group_, WW_ANY_SOURCE, WW_ANY_TAG, &status), WW_OK) << c_error_text();
   EXPECT_TRUE(is_of(status, 4, WW_FLOAT64, 3));
   ASSERT_EQ(ww_recv_status(group_, y, 5, WW_FLOAT64, WW_ANY_SOURCE, WW_ANY_TAG, &(status = {}), WW_WAIT), WW_OK);
   EXPECT_TRUE(is_of(status, 4, WW_FLOAT64, 3) && y[2] == 3);
 
   for (const bool waits : {true, false}) {
     ASSERT_EQ(ww_recv_status(group_, y, 5, WW_FLOAT64, WW_ANY_SOURCE, 6, &(status = {}), ww_begin(&future)), WW_OK);
-    ASSERT_EQ(ww_future_test(future, &done), WW_OK) << text();
+    ASSERT_EQ(ww_future_test(future, &done), WW_OK) << c_error_text();
     EXPECT_TRUE(done == 0 && status.count == 0);
-    ASSERT_EQ(send(6), WW_OK) << text();
+    ASSERT_EQ(send(6), WW_OK) << c_error_text();
     if (waits) {
-      ASSERT_EQ(ww_future_wait(future), WW_OK) << text();
+      ASSERT_EQ(ww_future_wait(future), WW_OK) << c_error_text();
     }
-    while (done == 0) ASSERT_EQ(ww_future_test(future, &done), WW_OK) << text();
+    while (done == 0) ASSERT_EQ(ww_future_test(future, &done), WW_OK) << c_error_text();
     EXPECT_TRUE(is_of(status, 6, WW_FLOAT64, 3));
     ww_future_free(std::exchange(future, nullptr));
   }
-  ASSERT_EQ(send(7), WW_OK) << text();
-  ASSERT_EQ(ww_recv(group_, y, 3, WW_FLOAT64, WW_ANY_SOURCE, WW_ANY_TAG, WW_WAIT), WW_OK) << text();
+  ASSERT_EQ(send(7), WW_OK) << c_error_text();
+  ASSERT_EQ(ww_recv(group_, y, 3, WW_FLOAT64, WW_ANY_SOURCE, WW_ANY_TAG, WW_WAIT), WW_OK) << c_error_text();
   expect_refused(ww_probe(group_, -1, 0, &status), "rank -1");
   expect_refused(ww_iprobe(group_, 0, 0, -1, &found, &status), "patience");
 }
 
 TEST_F(CGroup, MemoryOfAGpuIsKnownByItsAddress) {
   void* memory = nullptr;
-  ASSERT_EQ(ww_gpu_allocate(group_, 0, 2 * sizeof(double), &memory), WW_OK) << text();
+  ASSERT_EQ(ww_gpu_allocate(group_, 0, 2 * sizeof(double), &memory), WW_OK) << c_error_text();
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 256, 0u);
   const double x[2] = {3, 4};
   double y[2] = {};
-  ASSERT_EQ(ww_gpu_copy(group_, memory, x, sizeof x), WW_OK) << text();
+  ASSERT_EQ(ww_gpu_copy(group_, memory, x, sizeof x), WW_OK) << c_error_text();
   EXPECT_TRUE(elements(*group_, memory, 2, WW_FLOAT64).region.place.is_gpu());
   EXPECT_FALSE(elements(*group_, y, 2, WW_FLOAT64).region.place.is_gpu());
-  ASSERT_EQ(ww_all_reduce(group_, memory, memory, 2, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
-  ASSERT_EQ(ww_gpu_copy(group_, y, memory, sizeof y), WW_OK) << text();
+  ASSERT_EQ(ww_all_reduce(group_, memory, memory, 2, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << c_error_text();
+  ASSERT_EQ(ww_gpu_copy(group_, y, memory, sizeof y), WW_OK) << c_error_text();
   EXPECT_EQ(y[1], 4);
-  ASSERT_EQ(ww_gpu_free(group_, memory), WW_OK) << text();
+  ASSERT_EQ(ww_gpu_free(group_, memory), WW_OK) << c_error_text();
   expect_refused(ww_gpu_free(group_, memory), "it has been freed");
 }
 

@@ -8,6 +8,7 @@
 
 #include "tests/base/error_of.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/collective/neighbor_exchange/array_exchange.hpp"
 
 namespace waywiser {
 namespace {

@@ -113,6 +113,12 @@ TEST(DataType, WhatIsTooLargeForFloat8BecomesNanOrInfinity) {
   }
 }
 
+static_assert(DataTypeOf<long>::value == DataType::int64 && DataTypeOf<long long>::value == DataType::int64);
+static_assert(DataTypeOf<unsigned long>::value == DataType::uint64);
+static_assert(DataTypeOf<unsigned long long>::value == DataType::uint64);
+static_assert(DataTypeOf<short>::value == DataType::int16 && DataTypeOf<unsigned>::value == DataType::uint32);
+static_assert(DataTypeOf<char>::value == (std::is_signed_v<char> ? DataType::int8 : DataType::uint8));
+static_assert(DataTypeOf<signed char>::value == DataType::int8 && DataTypeOf<bool>::value == DataType::uint8);
 static_assert(DataTypeOf<std::complex<float>>::value == DataType::complex64);
 static_assert(DataTypeOf<std::complex<double>>::value == DataType::complex128);
 

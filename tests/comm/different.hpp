@@ -34,7 +34,7 @@ class Different : public Platform {
   Memory open_shared(const SharedRegion& shared, Place user) override { return real_->open_shared(shared, user); }
   std::unique_ptr<Stream> open_stream(Place place) override { return real_->open_stream(place); }
   std::unique_ptr<Event> create_event(Place place) override { return real_->create_event(place); }
-  Json state() const override { return real_->state(); }
+  std::string state() const override { return real_->state(); }
 
  protected:
   Platform& real() { return *real_; }

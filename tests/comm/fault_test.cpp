@@ -1,14 +1,13 @@
-// The errors of the other ranks if a rank dies, is late, or makes another call.
+// The errors of the other ranks if a rank ends, or is late; and interrupted waits.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <cstdlib>
 
+#include "tests/comm/faults.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
@@ -21,23 +20,6 @@
 namespace waywiser {
 namespace {
 
-void die() { ::kill(::getpid(), SIGKILL); }
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void expect_each(const Problems& problems, std::size_t count, const std::string& part) {
-  EXPECT_EQ(problems.size(), count);
-  for (const std::string& problem : problems) EXPECT_TRUE(holds(problem, part)) << problem;
-}
-
-// The errors of the ranks that were not killed.
-Problems survivors(const Problems& problems) {
-  Problems others;
-  for (const std::string& problem : problems)
-    if (!holds(problem, "signal 9")) others.push_back(problem);
-  return others;
-}
-
 // As `waywiser status` shows it.
 bool waits_unusually_long(int process, int rank) {
   const std::string name = "rank-" + std::to_string(process) + "-" + std::to_string(rank) + ".sock";
@@ -47,103 +29,6 @@ bool waits_unusually_long(int process, int rank) {
   std::array<char, 4096> line{};
   const ssize_t got = ::recv(status.number(), line.data(), line.size(), 0);
   return got > 0 && Json::parse(line.begin(), line.begin() + got).at("waited") > 0.0;
-}
-
-void receive_something(Group& group, int from) {
-  std::vector<float> data(1000);
-  group.recv(std::span(data), from);
-}
-
-// Faults: host D
-TEST(Fault, ARankThatIsKilledIsAnErrorAtAllOthersThatWait) {
-  for (const int victim : {0, 2}) {
-    const auto problems = TestRanks(4).in_processes([&](Group& group) {
-      if (group.rank() == victim) die();
-      receive_something(group, (group.rank() + 1) % 4);
-    });
-    expect_each(survivors(problems), 3, "rank " + std::to_string(victim) + " (process ");
-  }
-}
-
-// Faults: host D
-TEST(Fault, KilledBetweenCollectives) {
-  const auto problems = TestRanks(3).in_processes([](Group& group) {
-    std::vector<double> data(20000);
-    for (int turn = 0;; ++turn) {
-      if (group.rank() == 1 && turn == 20) die();
-      group.all_reduce(std::span(data), std::span(data));
-    }
-  });
-  expect_each(survivors(problems), 2, "rank 1 (process ");
-}
-
-// Faults: forming D
-TEST(Fault, KilledWhileTheOthersClose) {
-  const auto problems = TestRanks(3).in_processes([](Group& group) {
-    group.barrier();
-    std::byte passed{};  // a rank may leave the barrier before the others do
-    if (group.rank() != 2) {
-      group.send(std::span<const std::byte>(&passed, 1), 2);
-      return;
-    }
-    for (int rank = 0; rank < 2; ++rank) group.recv(std::span(&passed, 1), rank);
-    die();
-  });
-  EXPECT_EQ(survivors(problems), Problems());  // they had finished and need nothing more
-}
-
-// Faults: host D
-TEST(Fault, KilledInTheMiddleOfALongMessage) {
-  const auto problems = TestRanks(3).in_processes([](Group& group) {
-    std::vector<std::byte> data(64 << 20);
-    if (group.rank() == 0) {
-      Future sent = group.send(std::span(data), 1, 0, Mode::begin);
-      std::byte go{};
-      group.recv(std::span(&go, 1), 1);
-      die();
-    }
-    if (group.rank() == 2) receive_something(group, 1);
-    const std::byte go{};
-    group.send(std::span(&go, 1), 0);
-    for (int message = 0; message < 2; ++message) group.recv(std::span(data), 0);  // the first may have come whole
-  });
-  expect_each(survivors(problems), 2, "rank 0 (process ");
-}
-
-TEST(Fault, WhoComputesWhileARankDiesHearsOfItAtTheNextCall) {
-  const auto problems = TestRanks(2).in_processes([](Group& group) {
-    if (group.rank() == 1) die();
-    const float value = 1;
-    for (const Deadline deadline = Deadline::in(10); !deadline.passed();) group.send(std::span(&value, 1), 1);
-  });
-  expect_each(survivors(problems), 1, "rank 1 (process ");
-}
-
-TEST(Fault, AWindowsRankThatHasDiedIsNamed) {
-  for (const int which : {0, 1, 2}) {
-    const auto problems = TestRanks(2).in_processes([which](Group& group) {
-      std::vector<std::uint64_t> here(100000);
-      const Window window = group.expose(Region{reinterpret_cast<std::byte*>(here.data()), 800000, host(0)});
-      if (group.rank() == 1) die();
-      std::vector<std::byte> data(800000);
-      const auto once = [&] {
-        if (which == 0) window.put({data.data(), data.size(), host(0)}, 1, 0);
-        if (which == 1) window.get({data.data(), data.size(), host(0)}, 1, 0);
-        if (which == 2) window.signal(1, 0, 1);
-      };
-      try {
-        for (const Deadline deadline = Deadline::in(10); !deadline.passed();) once();
-      } catch (const Error& error) {
-        try {
-          group.barrier();
-        } catch (const Error& again) {
-          require_that(std::string(error.what()) == again.what(), "the group to have failed by that");
-          throw;
-        }
-      }
-    });
-    expect_each(survivors(problems), 1, "rank 1 (process ");
-  }
 }
 
 // Faults: forming Q
@@ -235,20 +120,6 @@ TEST(Fault, ExitCode0IsNoError) {
             Problems());
 }
 
-// Faults: host D
-TEST(Fault, ARankThatIsKilledIsAnErrorAtAllThatWaitForAnyRank) {
-  for (const bool probes : {false, true}) {
-    const auto problems = TestRanks(4).in_processes([&](Group& group) {
-      if (group.rank() == 2) die();
-      std::vector<float> data(1000);
-      if (probes) static_cast<void>(group.probe());
-      if (group.rank() == 1) group.recv(std::span(data), any_source, any_tag, Mode::begin).wait();
-      group.recv(std::span(data), any_source);
-    });
-    expect_each(survivors(problems), 3, "rank 2 (process ");
-  }
-}
-
 // Faults: host S
 TEST(Fault, ADeadlineSaysThatNoRankHasSent) {
   for (const bool probes : {false, true}) {
@@ -338,56 +209,6 @@ TEST(Fault, ARankThatIsLateIsWaitedFor) {
     group.send(std::span(data), 0);
   }),
             Problems());
-}
-
-// Faults: host W
-TEST(Fault, UnlikeMessagesAreNamed) {
-  struct Case {
-    std::size_t sent, expected;
-    bool integers;
-    std::string words;
-  };
-  const Case cases[] = {
-      {10, 12, false, "recv #1 of 12 float32 from rank 0: rank 0 sent 40 bytes where 48 were expected"},
-      {12, 10, false, "recv #1 of 10 float32 from rank 0: rank 0 sent 48 bytes where 40 were expected"},
-      {300000, 10, false, "rank 0 sent 1200000 bytes where 40 were expected"},
-      {10, 300000, false, "rank 0 sent 40 bytes where 1200000 were expected"},
-      {300000, 310000, false, "rank 0 sent 1200000 bytes where 1240000 were expected"},
-      {5000, 10000, false, "rank 0 sent 20000 bytes where 40000 were expected"},
-      {10000, 5000, false, "rank 0 sent 40000 bytes where 20000 were expected"},
-      {10, 10, true, "recv #1 of 10 int32 from rank 0: rank 0 is in send of float32"},
-  };
-  for (const Case& each : cases) {
-    const auto problems = TestRanks(2).in_processes([&](Group& group) {
-      std::vector<float> data(group.rank() == 0 ? each.sent : each.expected);
-      std::vector<std::int32_t> integers(each.expected);
-      if (group.rank() == 0) group.send(std::span(data), 1);
-      if (group.rank() == 1 && each.integers) group.recv(std::span(integers), 0);
-      if (group.rank() == 1) group.recv(std::span(data), 0);
-      group.recv(std::span(data), 1 - group.rank());
-    });
-    expect_each(problems, 2, each.words);
-  }
-}
-
-// Faults: host W
-TEST(Fault, UnlikeCallsOfACollectiveAreNamed) {
-  const Call call{CallKind::all_reduce, DataType::float32, ReduceOp::sum, 0, -1, -1, 12, 100};
-  EXPECT_EQ(difference(0, call, 1, call), "");
-  Call other = call;
-  other.count = 80;
-  EXPECT_EQ(difference(0, call, 1, other),
-            "rank 0 is in all_reduce #12 of 100 float32, sum, but rank 1 is in all_reduce #12 of 80 float32, sum");
-  other = call;
-  other.op = ReduceOp::max;
-  EXPECT_NE(difference(0, call, 1, other), "");
-  other = {CallKind::broadcast, DataType::float32, ReduceOp::sum, 0, 2, -1, 12, 100};
-  EXPECT_TRUE(holds(difference(0, call, 1, other), "but rank 1 is in broadcast #12 of 100 float32, root 2"));
-  other.sequence = 13;  // a later one is no contradiction: this rank has not come to it yet
-  EXPECT_EQ(difference(0, call, 1, other), "");
-  other = call;
-  other.group = 1 << 16;
-  EXPECT_EQ(difference(0, call, 1, other), "");
 }
 
 // Faults: forming L

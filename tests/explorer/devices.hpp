@@ -121,7 +121,7 @@ class ExploredPlatform : public Platform {
     return std::make_unique<ExploredStream>(devices_, place);
   }
   std::unique_ptr<Event> create_event(Place) override { return std::make_unique<ExploredEvent>(); }
-  Json state() const override { return {}; }
+  std::string state() const override { return "{}"; }
 
  private:
   Devices& devices_;

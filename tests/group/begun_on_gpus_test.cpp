@@ -1,6 +1,5 @@
 // Calls of GPU arrays without a stream of the program: they run in a stream of the group, complete or only begun.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,50 +8,10 @@
 
 #include "tests/comm/different.hpp"
 #include "tests/comm/test_ranks.hpp"
-#include "waywiser/base/error.hpp"
-#include "waywiser/device/platform.hpp"
+#include "tests/group/gpu_integers.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr Seconds begun_patience = 20;
-using Integers = std::vector<std::int32_t>;
-
-// Integers on the rank's GPU.
-class GpuIntegers {
- public:
-  GpuIntegers(Group& group, std::size_t count, std::int32_t first)
-      : memory_(group.platform()->allocate(gpu_of_rank(group), count * 4 + 4, Allocation::gpu)),
-        pinned_(group.platform()->allocate(host(0), count * 4 + 4, Allocation::pinned)),
-        stream_(group.platform()->open_stream(gpu_of_rank(group))),
-        count_(count) {
-    Integers all(count);
-    std::iota(all.begin(), all.end(), first);
-    set(all);
-  }
-
-  Elements elements() const { return {memory_.region().slice(0, count_ * 4), DataType::int32}; }
-  void set(const Integers& all) {
-    std::memcpy(pinned_.region().data, all.data(), count_ * 4);
-    copy(memory_.region(), pinned_.region());
-  }
-  Integers get() {
-    copy(pinned_.region(), memory_.region());
-    Integers all(count_);
-    std::memcpy(all.data(), pinned_.region().data, count_ * 4);
-    return all;
-  }
-
- private:
-  void copy(Region to, ConstRegion from) {
-    stream_->copy(to.slice(0, count_ * 4), from.slice(0, count_ * 4));
-    stream_->synchronize(Deadline::in(begun_patience));
-  }
-
-  Memory memory_, pinned_;
-  std::unique_ptr<Stream> stream_;
-  std::size_t count_;
-};
 
 // Counts the bytes of host memory that are allocated for copies.
 class HostBytesCounted : public Different {
@@ -64,14 +23,6 @@ class HostBytesCounted : public Different {
   }
   std::atomic<Bytes> host_bytes{0};
 };
-
-// The sum over all ranks of arrays that begin at their rank.
-Integers sum_of_ranks(int ranks, std::size_t count, std::int32_t first = 0) {
-  Integers all(count);
-  for (std::size_t i = 0; i < count; ++i)
-    all[i] = ranks * (static_cast<std::int32_t>(i) + first) + ranks * (ranks - 1) / 2;
-  return all;
-}
 
 void begin_and_require(Group& group, std::size_t count) {
   const int ranks = group.size(), me = group.rank();
@@ -154,21 +105,6 @@ TEST(BegunOnGpus, WhereNoKernelServesACallItGoesThroughTheHostAndSaysWhy) {
             no_problems);
 }
 
-TEST(BegunOnGpus, ArraysOfTheHostAtOneRankAreAnErrorAtAll) {
-  TestRanks ranks(2);
-  ranks.virtual_gpus = 2;
-  ranks.timeout = 1;
-  const auto problems = ranks.in_processes([](Group& group) {
-    GpuIntegers in(group, 100, 0), out(group, 100, 0);
-    Integers here(100), sum(100);
-    group.all_reduce(in.elements(), out.elements());
-    if (group.rank() == 0) group.all_reduce(in.elements(), out.elements(), ReduceOp::sum, Mode::begin).wait();
-    if (group.rank() == 1) group.all_reduce(std::span(here), std::span(sum), ReduceOp::sum, Mode::begin).wait();
-  });
-  ASSERT_EQ(problems.size(), 2u);
-  for (const std::string& problem : problems) EXPECT_NE(problem.find("all_reduce #"), std::string::npos) << problem;
-}
-
 TEST(BegunOnGpus, ManyAtOnceWaitedForInAnyOrderAndMixedWithOtherCalls) {
   TestRanks ranks(3);
   ranks.virtual_gpus = 3;
@@ -223,57 +159,6 @@ TEST(BegunOnGpus, GroupsDoNotWaitForEachOther) {
             no_problems);
 }
 
-// Faults: gpus T
-TEST(BegunOnGpus, ALateRankAndTheOperationAreNamed) {
-  TestRanks ranks(2);
-  ranks.virtual_gpus = 2;
-  const auto problems = ranks.in_processes([](Group& group) {
-    GpuIntegers in(group, 100, 0), out(group, 100, 0);
-    group.all_reduce(in.elements(), out.elements());
-    if (group.rank() == 1) return group.recv(std::span<int>(), 0).wait();  // never sent
-    group.set_timeout(1);
-    Future sum = group.all_reduce(in.elements(), out.elements(), ReduceOp::sum, Mode::begin);
-    sum.wait();
-  });
-  ASSERT_EQ(problems.size(), 2u);
-  for (const char* part : {"rank 0: all_reduce #", "of 100 int32, sum", "rank 1 did not send within 1.00 s"})
-    EXPECT_NE(problems[0].find(part), std::string::npos) << problems[0];
-}
-
-// Faults: gpus D
-TEST(BegunOnGpus, ARankThatDiesIsNamedWhileAFutureIsUnderWay) {
-  for (const bool polls : {false, true}) {
-    TestRanks ranks(2);
-    ranks.virtual_gpus = 2;
-    const auto problems = ranks.in_processes([polls](Group& group) {
-      GpuIntegers in(group, 100, 0), out(group, 100, 0);
-      group.all_reduce(in.elements(), out.elements());
-      if (group.rank() == 1) ::_exit(3);
-      Future sum = group.all_reduce(in.elements(), out.elements(), ReduceOp::sum, Mode::begin);
-      while (polls && !sum.done()) continue;
-      sum.wait();
-    });
-    ASSERT_EQ(problems.size(), 2u);
-    EXPECT_NE(problems[0].find("rank 1"), std::string::npos) << problems[0];
-  }
-}
-
-TEST(BegunOnGpus, ADroppedFutureEndsTheOperationAndTheGroup) {
-  TestRanks ranks(2);
-  ranks.virtual_gpus = 2;
-  const auto problems = ranks.in_processes([](Group& group) {
-    GpuIntegers in(group, 100, 0), out(group, 100, 7);
-    group.prepare(gpu_of_rank(group), 1);
-    if (group.rank() == 1) return group.recv(std::span<int>(), 0).wait();  // never sent
-    static_cast<void>(group.all_reduce(in.elements(), out.elements(), ReduceOp::sum, Mode::begin));
-    group.barrier();
-  });
-  ASSERT_EQ(problems.size(), 2u);
-  for (const std::string& problem : problems)
-    for (const char* part : {"rank 0: all_reduce #", "was given up"})
-      EXPECT_NE(problem.find(part), std::string::npos) << problem;
-}
-
 TEST(BegunOnGpus, ADroppedFutureThatKeepsItsArraysGoesOn) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -316,22 +201,6 @@ TEST(BegunOnGpus, AMessageOnAStreamNeedsNoCollectiveBeforeIt) {
     require_that(ranks_added == 3, "the ranks are in step");
   }),
             no_problems);
-}
-
-TEST(BegunOnGpus, ARankThatMakesNoCallOnGpusIsNamed) {
-  TestRanks ranks(3);
-  ranks.virtual_gpus = 3;
-  const auto problems = ranks.in_processes([](Group& group) {
-    if (group.rank() == 2) return group.recv(std::span<int>(), 0).wait();  // never sent
-    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
-    GpuIntegers numbers(group, 10, 0);
-    if (group.rank() == 0) group.set_timeout(1);
-    if (group.rank() == 0) group.send(numbers.elements(), 1, 0, Mode::on(*stream));
-    if (group.rank() == 1) group.recv(numbers.elements(), 0, 0, Mode::on(*stream));
-  });
-  ASSERT_EQ(problems.size(), 3u);
-  for (const char* part : {"rank 2", "send #1 of 10 int32 to rank 1", "sets them up with all ranks"})
-    EXPECT_NE(problems[0].find(part), std::string::npos) << problems[0];
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
+#include <utility>
 
+#include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/mapping.hpp"
@@ -222,6 +225,26 @@ TEST(Group, SlicesBeyond32Bits) {
     const Elements all({memory.data(), far + count, host(0)}, DataType::uint8);
     group.sendrecv(all.slice(far, count), other, all.slice(far - count, count), other);
     require_that(memory.data()[far - 1] == static_cast<std::byte>(other + 1), "the slice");
+  }),
+            no_problems);
+}
+
+TEST(Group, OneThatWasMovedFromSaysSoAndCanBeAssignedTo) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    Group other(std::move(group));
+    int number = 1;
+    const Elements one = std::span(&number, 1);
+    for (const auto& call : std::vector<std::function<void()>>{
+             [&] { group.rank(); }, [&] { group.size(); }, [&] { group.timeout(); }, [&] { group.platform(); },
+             [&] { group.all_reduce(one, one); }, [&] { group.send(one, 0); }, [&] { group.split(0); },
+             [&] { group.expose(one.region); }, [&] { group.prepare_exchange({}); }, [&] { group.close(); }}) {
+      const std::string said = error_of(call);
+      require_that(said == "this Group was moved from: its ranks are in another one", said);
+    }
+    group.abort("nobody hears it");
+    group.end();
+    group = std::move(other);
+    group.barrier();
   }),
             no_problems);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/error_of.hpp"
+#include "waywiser/halo/samples.hpp"
 #include "waywiser/halo/side_kind.hpp"
 
 namespace waywiser {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/comm/test_ranks.hpp"
-#include "tests/heap/device_bodies.hpp"
+#include "tests/heap/body_ranks.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/heap/heap.hpp"
 #include "waywiser/heap/heap_state.hpp"
@@ -47,9 +47,9 @@ void run_body(Group& group, Place place, const std::string& name, std::uint64_t 
   stream->synchronize(Deadline::in(20));
   Verdict found;
   std::memcpy(&found, pinned.region().data, sizeof found);
-  require_that(found.line == 0, name + ": device_bodies.hpp:" + std::to_string(found.line) + " at " +
-                                    std::to_string(found.index) + ", thread " + std::to_string(found.thread) + ": " +
-                                    std::to_string(found.wanted) + ", not " + std::to_string(found.seen));
+  require_that(found.line == 0, name + ": line " + std::to_string(found.line) + " at " + std::to_string(found.index) +
+                                    ", thread " + std::to_string(found.thread) + ": " + std::to_string(found.wanted) +
+                                    ", not " + std::to_string(found.seen));
   group.barrier();
 }
 

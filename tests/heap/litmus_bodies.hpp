@@ -1,7 +1,7 @@
 #pragma once
 
 // The litmus tests of docs/one-sided.md, each a pair of bodies: on blocks with late stores and old loads in
-// litmus_test.cpp, on virtual and real GPUs in device_bodies.hpp.
+// litmus_test.cpp, on virtual and real GPUs in order_bodies.hpp.
 #include "waywiser/heap/device/packets.hpp"
 #include "waywiser/heap/device/team.hpp"
 

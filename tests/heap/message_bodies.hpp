@@ -2,7 +2,7 @@
 
 // Messages by every protocol, of sizes around each threshold: on hosts and virtual GPUs (device_calls_test.cpp) and on
 // GPUs (cuda/device_calls_on_gpus_test.cu).
-#include "tests/heap/device_bodies.hpp"
+#include "tests/heap/body_ranks.hpp"
 #include "waywiser/heap/device/messages.hpp"
 
 namespace waywiser::one_sided {

@@ -6,6 +6,7 @@
 
 #include "tests/offload/memory_channel.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 
 namespace waywiser {
 namespace {

@@ -111,6 +111,8 @@ TEST_F(WorkerDriverTest, QuestionsAreAnsweredInWords) {
   const Json gpu = parse_json(ask("gpu", 0), "the answer");
   EXPECT_EQ(gpu.at("name"), "virtual GPU");
   EXPECT_EQ(gpu.at("attributes").at(9), 32);  // number 10: a warp
+  EXPECT_EQ(gpu.at("attributes").at(74), 9);  // numbers 75 and 76: compute capability 9.0
+  EXPECT_EQ(gpu.at("attributes").at(75), 0);
   EXPECT_EQ(ask("kernel", 3, {5}, "axpy"), "kernel: there is no code 5");
   EXPECT_EQ(serve(requests::LoadCode{5, 1}), "");
   const std::string facts = R"({"parameters":[[0,8],[8,4]],"attributes":[1024,0,0]})";

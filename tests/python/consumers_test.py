@@ -60,6 +60,13 @@ def test_the_cpp_program_is_short() -> None:
     assert f"```cpp\n{text}```" in (ROOT / "docs/programs.md").read_text()
 
 
+def test_one_sided(prefix: Path, tmp_path: Path) -> None:
+    """docs/one-sided.md, "Without a GPU": its whole program, on virtual GPUs."""
+    example = shutil.copy(ROOT / "examples/11_one_sided.cpp", tmp_path)
+    lines = run(build("one_sided", prefix, tmp_path, f"-DEXAMPLE={example}"), 3)
+    assert lines == [f"rank {rank} of 3: 200 steps in one kernel, as the serial program" for rank in range(3)]
+
+
 def test_c(prefix: Path, tmp_path: Path) -> None:
     program = build("c", prefix, tmp_path)
     for ranks in (1, 2, 3):
@@ -204,17 +211,19 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     assert "nanobind" not in commands and "waywiser_tests" not in commands
 
 
-def pc_flags(prefix: Path) -> list[str]:
+def pc_flags(prefix: Path, package: str = "waywiser", fields: str = "Libs|Cflags") -> list[str]:
     """The output of pkg-config; read here, since pkg-config is not installed everywhere."""
-    file = library_folder(prefix) / "pkgconfig/waywiser.pc"
+    file = library_folder(prefix) / f"pkgconfig/{package}.pc"
     values = {"pcfiledir": str(file.parent)}
     flags = []
     for line in file.read_text().splitlines():
         line = re.sub(r"\$\{(\w+)\}", lambda found: values[found.group(1)], line)
         if found := re.match(r"(\w+)=(.*)", line):
             values[found.group(1)] = found.group(2)
-        if found := re.match(r"(?:Libs|Cflags): (.*)", line):
+        if found := re.match(rf"(?:{fields}): (.*)", line):
             flags += found.group(1).split()
+        if found := re.match(r"Requires: (.*)", line):
+            flags += pc_flags(prefix, found.group(1), fields)
     return flags
 
 
@@ -225,30 +234,22 @@ def test_pkg_config(prefix: Path, tmp_path: Path) -> None:
     assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
 
 
-def dynamic_symbols(library: Path) -> set[str]:
-    return {line.split()[-1] for line in done("nm", "-D", "--defined-only", library).splitlines()}
+def test_pkg_config_for_cpp(prefix: Path, tmp_path: Path) -> None:
+    """Whatever language the compiler takes by itself."""
+    program = tmp_path / "consumer"
+    flags = [*pc_flags(prefix, "waywiser-cpp"), f"-Wl,-rpath,{library_folder(prefix)}"]
+    done("c++", "-std=c++17", HERE / "cpp/main.cpp", "-o", program, *flags)
+    assert run(program) == SUMS
 
 
-EXPORTED = re.compile(
-    r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
-    r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
-    r"waywiser::(?:RemoteGpu|RemoteDriver|PinnedMemory)::(?!State\b)~?\w|waywiser::(?:connect_remote_gpu|remote_server_state|remote_gpus)(?:\[abi:cxx11\])?\(|"
-    r"waywiser::Heap(?:Team)?::(?!State\b)~?\w|waywiser::nvshmem::\w+\(|"
-    r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
-    r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|(?:even|gathered)_grid|ranks_per_dimension)"
-    r"(?:\[abi:cxx11\])?\(|"
-    r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream|authenticated)(?:\[abi:cxx11\])?\("
-)
-
-
-def test_only_the_interface_is_exported(prefix: Path) -> None:
-    symbols = dynamic_symbols(library_folder(prefix) / SONAME)
-    declared = set(re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text()))
-    assert {name for name in symbols if name.startswith("ww_")} == declared
-    others = "\n".join(sorted(symbols - declared))
-    names = subprocess.run(["c++filt"], input=others, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert [name for name in names if not EXPORTED.match(name)] == []
-    assert any(name.startswith("waywiser::Group::all_reduce") for name in names)
+def test_pkg_config_for_the_static_library(prefix: Path, tmp_path: Path) -> None:
+    """A program in C lacks nothing but CUDA's runtime, if the library was built with it."""
+    libraries = pc_flags(prefix, fields=r"Libs\.private")
+    command = ["cc", HERE / "c/main.c", f"-I{prefix / 'include'}", library_folder(prefix) / "libwaywiser.a", *libraries]
+    command += ["-Wl,--unresolved-symbols=report-all,--warn-unresolved-symbols", "-o", tmp_path / "consumer"]
+    answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
+    missing = set(re.findall(r"undefined reference to `(\w+)'", answer.stderr))
+    assert {name for name in missing if not re.match(r"_*(?:cuda|fatbin)", name)} == set()
 
 
 def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:

@@ -109,7 +109,7 @@ def test_what_is_quoted_is_in_the_source() -> None:
 def test_cpp(headers: Path, tmp_path: Path) -> None:
     numbered = enumerate(each for each in excerpts() if "__global__" not in each[1])
     functions = [as_function(page, text, number, given) + "}\n" for number, (page, text, given) in numbered]
-    options = ["-std=c++20", "-Wall", "-Werror", "-Wno-unused", "-fsyntax-only"]
+    options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-fsyntax-only"]
     compiled(["c++", *options, f"-I{headers}"], tmp_path / "samples.cpp", USUAL + "".join(functions))
 
 

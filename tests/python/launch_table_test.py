@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rank_jobs import (
@@ -140,3 +141,21 @@ def test_the_page_has_the_table() -> None:
         if len(cells) == 8 and cells[0] not in ("Launcher", "---"):
             rows.append((cells[0], [re.findall("`(.*?)`", cell) for cell in cells[1:]]))
     assert rows == _core.launchers()
+
+
+def test_ranks_are_started_by_hand_as_the_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs/launchers.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^```\n(WAYWISER_JOB=.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    program = tmp_path / "program"
+    program.write_text(
+        f"#!{sys.executable}\nimport waywiser as ww\ngroup = ww.join()\n"
+        "print(f'rank {group.rank} of {group.size}', flush=True)\ngroup.close()\n"
+    )
+    program.chmod(0o755)
+    script = lines.replace("gdb ", "") + "wait\n"
+    outside = {name: value for name, value in os.environ.items() if not _core.tells_of_a_job(name)}
+    answer = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=outside, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert sorted(answer.stdout.splitlines()) == ["rank 0 of 2", "rank 1 of 2"]

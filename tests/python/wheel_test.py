@@ -62,6 +62,17 @@ def test_the_wheel_has_the_library(site: Path, tmp_path: Path) -> None:
     assert run(program) == SUMS
 
 
+def test_the_library_of_the_wheel_is_found_by_its_plain_name(site: Path, tmp_path: Path) -> None:
+    """By what opens a library, and by -lwaywiser."""
+    library = site / "waywiser/lib"
+    done(sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).ww_version", library / "libwaywiser.so")
+    program = tmp_path / "consumer"
+    flags = [*said_by(site, "--cflags").split(), *said_by(site, "--libs").split()]
+    done("c++", "-std=c++20", HERE / "cpp/main.cpp", "-o", program, *flags)
+    assert f"{SONAME} => {library / SONAME}" in done("ldd", program)
+    assert run(program) == SUMS
+
+
 def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
     (wheel,) = site.parent.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -71,6 +82,7 @@ def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
     package = {path.relative_to("waywiser") for path in files if path.parts[0] == "waywiser"}
     cmake = {"Config.cmake", "ConfigVersion.cmake", "Targets.cmake", "Targets-release.cmake"}
     expected = {"_core.pyi", "py.typed", "lib/libwaywiser.so", f"lib/{SONAME}", "lib/pkgconfig/waywiser.pc"}
+    expected |= {"lib/pkgconfig/waywiser-cpp.pc"}
     expected |= {f"lib/cmake/waywiser/waywiser{name}" for name in cmake}
     assert {Path(name) for name in expected} <= package
     assert {path for path in package if path.parts[0] == "lib"} == {Path(name) for name in expected if "lib/" in name}

@@ -5,7 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "waywiser/base/secret.hpp"
 
 namespace waywiser {
 
@@ -34,36 +35,6 @@ bool equal(std::span<const std::byte> a, std::span<const std::byte> b);
 
 // Random bytes from the kernel. Throws io.
 void fill_with_random(std::span<std::byte> bytes);
-// The compiler cannot remove it.
-void wipe(std::span<std::byte> bytes) noexcept;
 std::string hexadecimal(std::span<const std::byte> bytes);
-
-// A text that is wiped on destruction.
-class Secret {
- public:
-  Secret() = default;
-  Secret(std::string text) : text_(std::move(text)) {}
-  Secret(const char* text) : text_(text) {}
-  Secret(const Secret&) = default;
-  Secret& operator=(const Secret& other) {
-    if (this != &other) {
-      forget();
-      text_ = other.text_;
-    }
-    return *this;
-  }
-  ~Secret() { forget(); }
-
-  bool empty() const noexcept { return text_.empty(); }
-  std::size_t size() const noexcept { return text_.size(); }
-  std::span<const std::byte> bytes() const noexcept { return std::as_bytes(std::span(text_)); }
-  void forget() noexcept {
-    wipe(std::as_writable_bytes(std::span(text_)));
-    text_.clear();
-  }
-
- private:
-  std::string text_;
-};
 
 }  // namespace waywiser

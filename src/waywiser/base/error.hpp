@@ -34,14 +34,14 @@ class [[gnu::visibility("default")]] Error : public std::runtime_error {
 [[gnu::visibility("default")]] std::string_view name(ErrorKind kind) noexcept;
 
 // In one line: control characters become spaces.
-std::string in_one_line(std::string_view text);
+[[gnu::visibility("default")]] std::string in_one_line(std::string_view text);
 // Text from outside as part of a message: its first `most` bytes, in one line and in single quotes.
-std::string quoted(std::string_view text, std::size_t most);
+[[gnu::visibility("default")]] std::string quoted(std::string_view text, std::size_t most);
 
 // Throws invalid_input with "what: why" in one line.
-[[noreturn]] void refuse_input(std::string_view what, const std::string& why);
+[[noreturn, gnu::visibility("default")]] void refuse_input(std::string_view what, const std::string& why);
 
 // The message of errno.
-std::string last_system_error();
+[[gnu::visibility("default")]] std::string last_system_error();
 
 }  // namespace waywiser

@@ -12,16 +12,16 @@ using Seconds = double;
 using BytesPerSecond = double;
 
 // "64K", "2M", "1G" are binary; "17" is bytes. Throws invalid_input for anything else.
-Bytes parse_bytes(std::string_view text);
+[[gnu::visibility("default")]] Bytes parse_bytes(std::string_view text);
 // The shortest exact form that parse_bytes accepts: 65536 -> "64K", 1000 -> "1000".
-std::string format_bytes(Bytes bytes);
+[[gnu::visibility("default")]] std::string format_bytes(Bytes bytes);
 // Three significant digits for people: "1.21 us", "44.0 ms".
-std::string format_seconds(Seconds seconds);
+[[gnu::visibility("default")]] std::string format_seconds(Seconds seconds);
 // GB = 1e9 bytes: "396 GB/s".
-std::string format_rate(BytesPerSecond rate);
+[[gnu::visibility("default")]] std::string format_rate(BytesPerSecond rate);
 
 // The time at which a wait ends. Every wait takes one.
-class Deadline {
+class [[gnu::visibility("default")]] Deadline {
  public:
   using Clock = std::chrono::steady_clock;
   static Deadline in(Seconds seconds);
@@ -35,6 +35,6 @@ class Deadline {
 };
 
 // Monotonic time for intervals.
-Seconds now_seconds();
+[[gnu::visibility("default")]] Seconds now_seconds();
 
 }  // namespace waywiser

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "waywiser/c/handles.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/connect.hpp"
 
 using namespace waywiser;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -74,14 +75,14 @@ constexpr bool has_reduction(DataType type, ReduceOp op) noexcept {
 }
 // "there is no min of complex64, which has no order"; check_reduction() throws it as invalid_input if has_reduction()
 // is false.
-std::string why_no_reduction(DataType type, ReduceOp op);
-void check_reduction(DataType type, ReduceOp op);
+[[gnu::visibility("default")]] std::string why_no_reduction(DataType type, ReduceOp op);
+[[gnu::visibility("default")]] void check_reduction(DataType type, ReduceOp op);
 
 [[gnu::visibility("default")]] std::string_view name(DataType type) noexcept;
 [[gnu::visibility("default")]] std::string_view name(ReduceOp op) noexcept;
 // Both throw invalid_input that lists the valid names.
-DataType parse_data_type(std::string_view text);
-ReduceOp parse_reduce_op(std::string_view text);
+[[gnu::visibility("default")]] DataType parse_data_type(std::string_view text);
+[[gnu::visibility("default")]] ReduceOp parse_reduce_op(std::string_view text);
 
 // The DataType of a C++ type, for views over arrays.
 template <typename T>
@@ -102,37 +103,12 @@ template <>
 struct DataTypeOf<Bfloat16> {
   static constexpr DataType value = DataType::bfloat16;
 };
-template <>
-struct DataTypeOf<std::int8_t> {
-  static constexpr DataType value = DataType::int8;
-};
-template <>
-struct DataTypeOf<std::int16_t> {
-  static constexpr DataType value = DataType::int16;
-};
-template <>
-struct DataTypeOf<std::int32_t> {
-  static constexpr DataType value = DataType::int32;
-};
-template <>
-struct DataTypeOf<std::int64_t> {
-  static constexpr DataType value = DataType::int64;
-};
-template <>
-struct DataTypeOf<std::uint8_t> {
-  static constexpr DataType value = DataType::uint8;
-};
-template <>
-struct DataTypeOf<std::uint16_t> {
-  static constexpr DataType value = DataType::uint16;
-};
-template <>
-struct DataTypeOf<std::uint32_t> {
-  static constexpr DataType value = DataType::uint32;
-};
-template <>
-struct DataTypeOf<std::uint64_t> {
-  static constexpr DataType value = DataType::uint64;
+// By size and sign: long long and char too, and bool as uint8, for which max is "or" and min is "and".
+template <typename T>
+  requires(std::is_integral_v<T> && sizeof(T) <= 8)
+struct DataTypeOf<T> {
+  static constexpr DataType smallest = std::is_signed_v<T> ? DataType::int8 : DataType::uint8;
+  static constexpr auto value = static_cast<DataType>(static_cast<int>(smallest) + std::countr_zero(sizeof(T)));
 };
 template <>
 struct DataTypeOf<Float8E4m3> {

@@ -5,7 +5,7 @@
 namespace waywiser {
 
 // Owns an operating-system file descriptor.
-class Descriptor {
+class [[gnu::visibility("default")]] Descriptor {
  public:
   Descriptor() = default;
   explicit Descriptor(int number) noexcept : number_(number) {}

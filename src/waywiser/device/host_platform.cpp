@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
 #include "waywiser/device/host_memory.hpp"
 #include "waywiser/device/host_stream.hpp"
 #include "waywiser/device/numa.hpp"
@@ -47,8 +48,9 @@ class HostPlatform : public Platform {
     return std::make_unique<HostEvent>();
   }
 
-  Json state() const override {
-    return {{"backend", "host"}, {"numa_nodes", nodes_}, {"numa_binding", why_no_binding().value_or("available")}};
+  std::string state() const override {
+    return Json{{"backend", "host"}, {"numa_nodes", nodes_}, {"numa_binding", why_no_binding().value_or("available")}}
+        .dump();
   }
 
  private:

@@ -38,8 +38,8 @@ constexpr Place seen_from_other(Place place) {
   return on_node(place.node == this_node ? some_other_node : this_node, place);
 }
 // 16 hexadecimal digits -> the number; some_other_node for any other text.
-NodeType node_type(std::string_view fingerprint) noexcept;
+[[gnu::visibility("default")]] NodeType node_type(std::string_view fingerprint) noexcept;
 // The fingerprint; "other" for some_other_node.
-std::string text_of_node(NodeType node);
+[[gnu::visibility("default")]] std::string text_of_node(NodeType node);
 
 }  // namespace waywiser

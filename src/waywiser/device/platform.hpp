@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "waywiser/base/json.hpp"
 #include "waywiser/device/memory.hpp"
 #include "waywiser/device/shared_region.hpp"
 #include "waywiser/device/stream.hpp"
@@ -14,7 +13,7 @@
 namespace waywiser {
 
 // The devices of one machine as this process sees them. Thread-safe.
-class Platform {
+class [[gnu::visibility("default")]] Platform {
  public:
   virtual ~Platform() = default;
 
@@ -75,16 +74,17 @@ class Platform {
   // nullptr if launches need none.
   virtual std::unique_ptr<LaunchCache> create_launch_cache(Place /*place*/) { return nullptr; }
 
-  // Clocks, temperatures, power, driver and library versions, which a report must show beside the measurements.
-  virtual Json state() const = 0;
+  // Clocks, temperatures, power, driver and library versions, which a report must show beside the measurements: the
+  // text of an object in JSON.
+  virtual std::string state() const = 0;
 };
 
 // Host memory only; always available.
-std::unique_ptr<Platform> open_host_platform();
+[[gnu::visibility("default")]] std::unique_ptr<Platform> open_host_platform();
 
 // Empty: CUDA devices can be opened. Otherwise: built without CUDA, no driver, no device, ...
-std::optional<std::string> why_no_cuda();
+[[gnu::visibility("default")]] std::optional<std::string> why_no_cuda();
 // Throws unavailable with why_no_cuda().
-std::unique_ptr<Platform> open_cuda_platform();
+[[gnu::visibility("default")]] std::unique_ptr<Platform> open_cuda_platform();
 
 }  // namespace waywiser

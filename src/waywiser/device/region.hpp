@@ -26,9 +26,9 @@ struct Region {
   operator ConstRegion() const { return {data, bytes, place}; }  // NOLINT(google-explicit-constructor)
 };
 
-bool overlap(ConstRegion a, ConstRegion b) noexcept;
+[[gnu::visibility("default")]] bool overlap(ConstRegion a, ConstRegion b) noexcept;
 
 // Every put checks this first. Throws invalid_input if sizes differ, or the regions overlap.
-void check_put(ConstRegion destination, ConstRegion source);
+[[gnu::visibility("default")]] void check_put(ConstRegion destination, ConstRegion source);
 
 }  // namespace waywiser

@@ -50,7 +50,7 @@ class StreamGraph {
 
 // Ordered work. Calls only enqueue; synchronize() throws errors of the work itself. The stream of a host place is
 // inline: each call has finished when it returns.
-class Stream {
+class [[gnu::visibility("default")]] Stream {
  public:
   virtual ~Stream() = default;
   virtual Place place() const = 0;

@@ -10,6 +10,7 @@
 namespace waywiser {
 
 class Activity;
+class BeginMode;
 class GroupCore;
 class Stream;
 
@@ -22,7 +23,7 @@ class Mode {
   // same. Where kernels or NCCL serve a collective of GPU arrays, it runs in a stream of the group; earlier work on the
   // arrays must be complete. Other collectives of GPU arrays go through host memory, for the reason of why_staged().
   // The first call on GPUs, and the first one that needs more memory there, wait for all ranks.
-  static const Mode begin;
+  static const BeginMode begin;
   // When the stream has run it: the call is enqueued behind earlier work of the stream, which must belong to the
   // arrays' GPU.
   static constexpr Mode on(Stream& stream) noexcept { return Mode(&stream, false); }
@@ -31,6 +32,7 @@ class Mode {
   constexpr bool begins() const noexcept { return begins_; }
 
  private:
+  friend class BeginMode;
   constexpr Mode(Stream* stream, bool begins) noexcept : stream_(stream), begins_(begins) {}
 
   Stream* stream_;
@@ -38,7 +40,18 @@ class Mode {
 };
 
 inline constexpr Mode Mode::wait{nullptr, false};
-inline constexpr Mode Mode::begin{nullptr, true};
+
+// A type of its own, so that the compiler warns where the future of such a call is thrown away.
+class BeginMode {
+ public:
+  constexpr operator Mode() const noexcept { return Mode(nullptr, true); }
+
+ private:
+  friend class Mode;
+  constexpr BeginMode() noexcept = default;
+};
+
+inline constexpr BeginMode Mode::begin{};
 
 // In place of a rank, and of a tag: any. Far from all ranks, so that rank - 1 is not one of them by accident.
 inline constexpr int any_source = -32769, any_tag = -32770;

@@ -60,6 +60,12 @@ Group Group::join(const JoinOptions& options) {
   return Group(std::make_shared<State>(std::move(session), std::move(members)));
 }
 
+Group::State* Group::StatePointer::operator->() const {
+  if (get() == nullptr)
+    throw Error(ErrorKind::invalid_input, "this Group was moved from: its ranks are in another one");
+  return get();
+}
+
 Group::Group(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Group::Group(Group&& other) noexcept = default;
 Group& Group::operator=(Group&& other) noexcept {
@@ -73,18 +79,21 @@ Group::~Group() {
   state_.reset();
 }
 
-int Group::rank() const noexcept { return state_->core->rank(); }
-int Group::size() const noexcept { return state_->core->size(); }
-Seconds Group::timeout() const noexcept { return state_->session().timeout(); }
+int Group::rank() const { return state_->core->rank(); }
+int Group::size() const { return state_->core->size(); }
+Seconds Group::timeout() const { return state_->session().timeout(); }
 void Group::set_timeout(Seconds timeout) { state_->session().set_timeout(timeout); }
 const std::shared_ptr<Platform>& Group::platform() const { return state_->session().gpus().shared_platform(); }
 
 void Group::close() { state_->session().close(); }
-void Group::abort(const std::string& why) noexcept { state_->session().abort(why); }
+void Group::abort(const std::string& why) noexcept {
+  if (state_) state_->session().abort(why);
+}
 
 std::string Group::failure() const { return state_->session().failure(); }
 
 void leave_to_end(Group& group) noexcept {
+  if (!group.state_) return;
   const std::shared_ptr<Session> session = group.state_->core->shared_session();
   end_with_process(session, std::move(group.state_));
 }

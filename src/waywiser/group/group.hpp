@@ -30,6 +30,7 @@ struct JoinOptions;
 // and all that is made of them. A call that meets one of another thread throws invalid_input, and the other call goes
 // on. With JoinOptions::threads different groups may be used by different threads at once; two threads in one group
 // still throw. Each thread may also join by itself. Destructors wait until the other thread's call is over, or polls.
+// A group that was moved from can be assigned to and destroyed; its calls throw invalid_input.
 class [[gnu::visibility("default")]] Group {
  public:
   // The group of all ranks that the launcher has started. Throws invalid_input, timeout, io, unavailable (no UCX).
@@ -39,9 +40,9 @@ class [[gnu::visibility("default")]] Group {
   Group& operator=(Group&& other) noexcept;
   ~Group();
 
-  int rank() const noexcept;
-  int size() const noexcept;
-  Seconds timeout() const noexcept;
+  int rank() const;
+  int size() const;
+  Seconds timeout() const;
   void set_timeout(Seconds timeout);
   // Throws unavailable if this rank has joined without a platform.
   const std::shared_ptr<Platform>& platform() const;
@@ -101,6 +102,59 @@ class [[gnu::visibility("default")]] Group {
                   Mode mode = Mode::wait);
   Future scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
                    Mode mode = Mode::wait);
+  // The calls above with Mode::begin.
+  [[nodiscard]] Future send(ConstElements data, int to, int tag, BeginMode mode) {
+    return send(data, to, tag, Mode(mode));
+  }
+  [[nodiscard]] Future recv(Elements data, int from, int tag, BeginMode mode, MessageStatus* status = nullptr) {
+    return recv(data, from, tag, Mode(mode), status);
+  }
+  [[nodiscard]] Future sendrecv(ConstElements data, int to, Elements into, int from, int tag, BeginMode mode) {
+    return sendrecv(data, to, into, from, tag, Mode(mode));
+  }
+  [[nodiscard]] Future neighbor_exchange(std::span<const Exchange> neighbors, BeginMode mode) {
+    return neighbor_exchange(neighbors, Mode(mode));
+  }
+  [[nodiscard]] Future barrier(BeginMode mode) { return barrier(Mode(mode)); }
+  [[nodiscard]] Future broadcast(Elements data, int root, BeginMode mode) { return broadcast(data, root, Mode(mode)); }
+  [[nodiscard]] Future reduce(ConstElements input, Elements output, ReduceOp op, int root, BeginMode mode) {
+    return reduce(input, output, op, root, Mode(mode));
+  }
+  [[nodiscard]] Future all_reduce(ConstElements input, Elements output, ReduceOp op, BeginMode mode) {
+    return all_reduce(input, output, op, Mode(mode));
+  }
+  [[nodiscard]] Future reduce_scatter(ConstElements input, Elements output, ReduceOp op, BeginMode mode) {
+    return reduce_scatter(input, output, op, Mode(mode));
+  }
+  [[nodiscard]] Future all_gather(ConstElements input, Elements output, BeginMode mode) {
+    return all_gather(input, output, Mode(mode));
+  }
+  [[nodiscard]] Future all_to_all(ConstElements input, Elements output, BeginMode mode) {
+    return all_to_all(input, output, Mode(mode));
+  }
+  [[nodiscard]] Future gather(ConstElements input, Elements output, int root, BeginMode mode) {
+    return gather(input, output, root, Mode(mode));
+  }
+  [[nodiscard]] Future scatter(ConstElements input, Elements output, int root, BeginMode mode) {
+    return scatter(input, output, root, Mode(mode));
+  }
+  [[nodiscard]] Future all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts,
+                                    BeginMode mode) {
+    return all_gather_v(input, output, counts, Mode(mode));
+  }
+  [[nodiscard]] Future all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
+                                    std::span<const std::size_t> take, BeginMode mode) {
+    return all_to_all_v(input, give, output, take, Mode(mode));
+  }
+  [[nodiscard]] Future gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root,
+                                BeginMode mode) {
+    return gather_v(input, output, counts, root, Mode(mode));
+  }
+  [[nodiscard]] Future scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
+                                 BeginMode mode) {
+    return scatter_v(input, counts, output, root, Mode(mode));
+  }
+
   // Collective: sets up what operations of up to `largest` bytes a block need on this rank's GPU. Then the first of
   // them waits for no rank on the host and can be captured. Without prepare() the first operations do this.
   void prepare(Place gpu, Bytes largest);
@@ -142,7 +196,11 @@ class [[gnu::visibility("default")]] Group {
   friend void leave_to_end(Group& group) noexcept;
   friend Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
 
-  std::shared_ptr<State> state_;  // shared with prepared operations
+  struct StatePointer : std::shared_ptr<State> {
+    StatePointer(std::shared_ptr<State> state) noexcept : std::shared_ptr<State>(std::move(state)) {}
+    State* operator->() const;  // throws if the group was moved from
+  };
+  StatePointer state_;  // shared with prepared operations
 };
 
 // Whether only ranks of the group can have sent what arrives: all are on one machine, or the job encrypts.

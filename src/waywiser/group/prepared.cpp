@@ -219,7 +219,7 @@ Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
 }
 
 Prepared Prepared::of_parts(Group& group, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays) {
-  const std::shared_ptr<Group::State>& state = group.state_;
+  const auto& state = group.state_;
   const std::lock_guard lock(*state->core);
   if (arrays.size() != 2 * neighbors.size())
     throw Error(ErrorKind::invalid_input, std::to_string(arrays.size()) + " arrays for " +

@@ -50,11 +50,11 @@ std::size_t first_over(Session& session, std::span<Activity* const> begun) {
 std::size_t wait_any(std::span<Future* const> futures) {
   std::vector<Activity*> begun;
   std::vector<std::size_t> places;
-  HostCollectives* group = nullptr;
+  GroupCore* group = nullptr;
   for (std::size_t place = 0; place < futures.size(); ++place) {
     if (futures[place] == nullptr) continue;
     if (!futures[place]->operation_) return place;
-    HostCollectives& its = *futures[place]->group_;
+    GroupCore& its = *futures[place]->group_;
     if (group != nullptr && &group->session() != &its.session())
       throw Error(ErrorKind::invalid_input, "wait_any: the futures are of two ranks");
     if (group == nullptr) group = &its;

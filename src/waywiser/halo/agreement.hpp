@@ -13,6 +13,7 @@
 namespace waywiser {
 
 class Group;
+struct HaloGrid;
 
 // All are collective, and throw the same at all ranks.
 
@@ -27,6 +28,8 @@ struct AgreedValue {
   std::string what;
 };
 void require_equal(Group& group, std::span<const AgreedValue> values);
+// What ranks that share the grid must have alike; without boxes those count as equal.
+HaloGridMarks marks_of(const HaloGrid& grid);
 // Throws invalid_input if a rank has another grid than rank 0, and names what differs.
 void require_same_grid(Group& group, const HaloGridMarks& grid);
 // Throws invalid_input if two ranks' schedules do not match.

@@ -3,6 +3,7 @@
 
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_state.hpp"
+#include "waywiser/halo/samples.hpp"
 #include "waywiser/halo/side_kind.hpp"
 
 namespace waywiser {

@@ -7,6 +7,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/fingerprint_hash.hpp"
+#include "waywiser/halo/agreement.hpp"
 
 namespace waywiser {
 namespace {

@@ -27,9 +27,6 @@ struct HaloGrid {
   [[gnu::visibility("default")]] std::vector<std::int64_t> local_shape(int rank) const;
 };
 
-// What ranks that share the grid must have alike; without boxes those count as equal.
-HaloGridMarks marks_of(const HaloGrid& grid);
-
 // How many parts each dimension is cut into: of all products that give `ranks`, the one with the least cells on cuts;
 // of equal ones, that which cuts slower dimensions more.
 [[gnu::visibility("default")]] std::vector<int> ranks_per_dimension(std::span<const std::int64_t> shape, int ranks);

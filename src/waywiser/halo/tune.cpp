@@ -10,6 +10,7 @@
 #include "waywiser/halo/contest.hpp"
 #include "waywiser/halo/halo_state.hpp"
 #include "waywiser/halo/kept_answers.hpp"
+#include "waywiser/halo/samples.hpp"
 #include "waywiser/halo/side_kind.hpp"
 
 namespace waywiser {

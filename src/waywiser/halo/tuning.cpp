@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/halo/samples.hpp"
 #include "waywiser/measure/statistics.hpp"
 
 namespace waywiser {

@@ -120,7 +120,7 @@ Profile measure(const Topology& topology, const CampaignOptions& options, const 
     profile.machine = topology.name;
     profile.backend = platform->backend();
     profile.created = utc_now();
-    profile.state["platform"] = platform->state();
+    profile.state["platform"] = Json::parse(platform->state());
     profile.state["resumed"] = same;
     if (same) profile.other_nodes = previous->other_nodes;
     if (there) enter_other_node(profile, other);

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "waywiser/base/json.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 

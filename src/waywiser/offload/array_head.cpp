@@ -5,6 +5,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/message/wire.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 
 namespace waywiser {
 namespace {

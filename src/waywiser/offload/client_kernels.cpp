@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
 
 namespace waywiser {
 namespace {
@@ -23,9 +24,9 @@ std::string names_of(const std::map<std::string, KernelParameters>& kernels) {
 
 std::string facts_of_gpu(const Platform& platform, Place gpu) {
   if (platform.backend() == "cuda") return facts_of_cuda_gpu(platform.native_number(gpu.index));
-  // Of a virtual GPU: sizes that programs ask for. It runs no kernels, so it has no compute capability.
+  // Of a virtual GPU: sizes that programs ask for, and a compute capability that they know, though it runs no kernels.
   constexpr int threads = 1024, grid = 65535;
-  std::vector<int> attributes(17);
+  std::vector<int> attributes(76);
   for (const std::size_t lengths : {0, 1, 2}) attributes[lengths] = threads;
   attributes[3] = 64;
   attributes[4] = std::numeric_limits<int>::max();
@@ -34,6 +35,7 @@ std::string facts_of_gpu(const Platform& platform, Place gpu) {
   attributes[8] = 64 << 10;
   attributes[9] = 32;
   attributes[15] = platform.multiprocessors(gpu.index);
+  attributes[74] = 9;  // 9.0
   return Json{{"name", "virtual GPU"},
               {"bytes", platform.free_memory(gpu) + platform.allocated_memory(gpu.index)},
               {"uuid", std::string(32, '0')},

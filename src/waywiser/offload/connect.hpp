@@ -10,11 +10,11 @@ namespace waywiser {
 
 // A GPU of a server that `waywiser serve` has started.
 struct RemoteGpuOptions {
-  std::string address;        // HOST:PORT
-  std::filesystem::path key;  // the file with the key of client and server; empty: ~/.config/waywiser/serve.key
-  int gpu = 0;                // which of the server's GPUs
-  Seconds timeout = 60;       // of every call
-  bool data_plain = false;    // the bytes of arrays may go to another machine unencrypted: RemoteGpu::use_plain_data
+  std::string address;             // HOST:PORT
+  std::filesystem::path key = {};  // the file with the key of client and server; empty: ~/.config/waywiser/serve.key
+  int gpu = 0;                     // which of the server's GPUs
+  Seconds timeout = 60;            // of every call
+  bool data_plain = false;  // the bytes of arrays may go to another machine unencrypted: RemoteGpu::use_plain_data
   std::function<bool()> interrupted = {};  // polled in long waits; true ends them with `interrupted`
 };
 // Throws invalid_input for a wrong key or address and if the server refuses; unavailable if it

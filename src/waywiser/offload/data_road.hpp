@@ -20,6 +20,6 @@ inline constexpr DataRoad first_data_road = DataRoad::pipelined;
 
 [[gnu::visibility("default")]] std::string_view name(DataRoad road) noexcept;
 // Throws invalid_input.
-DataRoad parse_data_road(std::string_view text);
+[[gnu::visibility("default")]] DataRoad parse_data_road(std::string_view text);
 
 }  // namespace waywiser

@@ -7,6 +7,7 @@
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/base/timeout.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/remote_gpu_state.hpp"
 
 namespace waywiser {

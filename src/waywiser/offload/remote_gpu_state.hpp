@@ -12,6 +12,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/group/inside.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
 #include "waywiser/offload/request_stream.hpp"
 #include "waywiser/offload/serve_client.hpp"

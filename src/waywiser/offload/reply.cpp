@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "waywiser/comm/message/wire.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/worker_line.hpp"
 
 namespace waywiser {

@@ -4,6 +4,8 @@
 #include <concepts>
 #include <utility>
 
+#include "waywiser/offload/array_head_wire.hpp"
+
 namespace waywiser {
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/kernels/clear.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 
 namespace waywiser {
 namespace {
@@ -22,8 +23,7 @@ std::string names_with_builtins(std::vector<std::string> names) {
 
 // The first line of a text; the others are its details.
 RemoteFailure failure_of(ErrorKind kind, const std::string& text) {
-  const std::size_t line = std::min(text.find('\n'), text.size());
-  return {kind, text.substr(0, line), text.substr(line, longest_details)};
+  return {kind, text.substr(0, text.find('\n')), text.substr(std::min(text.find('\n'), text.size()), longest_details)};
 }
 
 [[noreturn]] void refuse_all_but_builtins() {

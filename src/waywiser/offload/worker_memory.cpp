@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/offload/array_head_wire.hpp"
 #include "waywiser/offload/worker.hpp"
 
 namespace waywiser {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/kernels/copy.hpp"
 #include "waywiser/kernels/pattern.hpp"
@@ -176,7 +177,7 @@ TEST_F(CudaPlatformTest, MoreMemoryThanThereIsIsAnErrorWithSizeAndPlace) {
 }
 
 TEST_F(CudaPlatformTest, StateNamesTheDriverAndEachGpu) {
-  const Json state = platform_->state();
+  const Json state = Json::parse(platform_->state());
   EXPECT_EQ(state.at("cuda").at("gpus").size(), static_cast<std::size_t>(platform_->gpu_count()));
 }
 

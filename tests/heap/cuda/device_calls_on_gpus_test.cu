@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/heap/body_run.hpp"
+#include "tests/heap/device_bodies.hpp"
 #include "tests/heap/message_bodies.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/one_sided.cuh"

@@ -5,6 +5,13 @@
 #include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/schedule.hpp"
 
+namespace waywiser {
+
+// Throws invalid_input if a taken part overlaps another part. `arrays`: what each neighbour gives and takes.
+void check_apart(std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays);
+
+}  // namespace waywiser
+
 namespace waywiser::collective::neighbor_exchange {
 
 // All messages at once, in one round. The schedule's arrays are what the first neighbour entry gives and takes, then

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/collective/neighbor_exchange/array_exchange.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
 
 namespace waywiser {

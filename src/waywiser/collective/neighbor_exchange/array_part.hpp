@@ -36,7 +36,4 @@ struct ArrayExchange {
   int give_tag = 0, take_tag = 0;
 };
 
-// Throws invalid_input if a taken part overlaps another part. `arrays`: what each neighbour gives and takes.
-void check_apart(std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays);
-
 }  // namespace waywiser

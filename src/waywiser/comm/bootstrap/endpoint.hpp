@@ -11,7 +11,7 @@ struct Endpoint {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free port
 };
-std::string text(const Endpoint& endpoint);
-Endpoint parse_endpoint(std::string_view text);  // throws invalid_input
+[[gnu::visibility("default")]] std::string text(const Endpoint& endpoint);
+[[gnu::visibility("default")]] Endpoint parse_endpoint(std::string_view text);  // throws invalid_input
 
 }  // namespace waywiser

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "waywiser/base/crypto.hpp"
+#include "waywiser/base/secret.hpp"
 #include "waywiser/comm/bootstrap/endpoint.hpp"
 
 namespace waywiser {
@@ -34,8 +34,8 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 // Reads the variables of mpirun (Open MPI, MPICH), srun, torchrun or `waywiser run`. If the ranks are on several
 // machines, WAYWISER_ROOT (HOST:PORT of rank 0) and WAYWISER_SECRET are required. Throws invalid_input, naming the
 // variable.
-Launch read_launch(const Lookup& lookup);
+[[gnu::visibility("default")]] Launch read_launch(const Lookup& lookup);
 // The launch of this process.
-Launch read_launch();
+[[gnu::visibility("default")]] Launch read_launch();
 
 }  // namespace waywiser

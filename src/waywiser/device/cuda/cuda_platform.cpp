@@ -203,11 +203,11 @@ std::unique_ptr<LaunchCache> CudaPlatform::create_launch_cache(Place place) {
   return std::make_unique<LaunchGraph>();
 }
 
-Json CudaPlatform::state() const {
-  Json state = host_->state();
+std::string CudaPlatform::state() const {
+  Json state = Json::parse(host_->state());
   state["backend"] = "cuda";
   state["cuda"] = cuda_state(devices_);
-  return state;
+  return state.dump();
 }
 
 std::unique_ptr<Platform> open_cuda_platform() {

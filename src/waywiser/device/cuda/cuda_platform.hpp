@@ -39,7 +39,7 @@ class CudaPlatform : public Platform {
   std::unique_ptr<Event> create_event(Place place) override;
   std::unique_ptr<Event> create_timed_event(Place place) override;
   std::unique_ptr<LaunchCache> create_launch_cache(Place place) override;
-  Json state() const override;
+  std::string state() const override;
 
  private:
   using OpaqueHandle = std::array<std::byte, 64>;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
 #include "waywiser/device/host_memory.hpp"
 #include "waywiser/device/host_stream.hpp"
 #include "waywiser/device/numa.hpp"
@@ -123,10 +124,11 @@ class VirtualPlatform : public Platform {
     return std::make_unique<HostEvent>();
   }
 
-  Json state() const override {
-    return {{"backend", "virtual_gpu"},
-            {"gpus", gpu_count()},
-            {"note", "virtual GPUs are threads of the host: no time of theirs is a measurement of a GPU"}};
+  std::string state() const override {
+    return Json{{"backend", "virtual_gpu"},
+                {"gpus", gpu_count()},
+                {"note", "virtual GPUs are threads of the host: no time of theirs is a measurement of a GPU"}}
+        .dump();
   }
 
  private:

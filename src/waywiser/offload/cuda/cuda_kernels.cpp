@@ -8,6 +8,7 @@
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
 #include "waywiser/device/cuda/check.hpp"
 #include "waywiser/device/cuda/cuda_device.hpp"
 #include "waywiser/device/cuda/driver.hpp"
