@@ -11,6 +11,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/mapping.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
@@ -242,7 +243,7 @@ TEST(Group, OneThatWasMovedFromSaysSoAndCanBeAssignedTo) {
       require_that(said == "this Group was moved from: its ranks are in another one", said);
     }
     group.abort("nobody hears it");
-    group.end();
+    leave_to_end(group);
     group = std::move(other);
     group.barrier();
   }),

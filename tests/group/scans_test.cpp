@@ -62,7 +62,7 @@ TEST(Scans, OfArraysOnGpus) {
     const Memory host = group.platform()->allocate(waywiser::host(0), 800, Allocation::pinned);
     auto* numbers = reinterpret_cast<std::int64_t*>(host.region().data);
     const Elements on_gpu(array.region(), DataType::int64);
-    const auto run = [&](auto scans, Mode mode) {
+    const auto run = [&](Future (*scans)(Group&, ConstElements, Elements, ReduceOp, Mode), Mode mode) {
       const Numbers mine = of_rank(rank, 100);
       std::copy(mine.begin(), mine.end(), numbers);
       stream->copy(array.region(), host.region());

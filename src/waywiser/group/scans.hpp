@@ -15,6 +15,12 @@ namespace waywiser {
 // The same of the lower ranks only. Rank 0's output is not touched and may be empty.
 [[gnu::visibility("default")]] Future exscan(Group& group, ConstElements input, Elements output,
                                              ReduceOp op = ReduceOp::sum, Mode mode = Mode::wait);
+[[nodiscard]] inline Future scan(Group& group, ConstElements input, Elements output, ReduceOp op, BeginMode mode) {
+  return scan(group, input, output, op, Mode(mode));
+}
+[[nodiscard]] inline Future exscan(Group& group, ConstElements input, Elements output, ReduceOp op, BeginMode mode) {
+  return exscan(group, input, output, op, Mode(mode));
+}
 
 // For each element the least (greatest) value of all ranks, and the location that its rank gave for it; of ranks with
 // equal values the lowest location. `values` and `found` may be the same array, as may the locations; all in host
