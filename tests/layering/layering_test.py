@@ -175,21 +175,22 @@ def compile_alone(header: Path, folder: Path) -> str:
 
 
 def public_members(text: str) -> dict[str, int]:
-    """Functions and values that a program sees of each class of a header; friends and what is private are not."""
+    """Functions and values that a program sees of each class of a header, overloads once; nothing private."""
     counts = {}
     for name, body in re.findall(
         r"^class (?:\[\[[^\n]*?\]\] )?(\w+)[^;{]*\{\n(.*?)^\};", without_comments(text), re.DOTALL | re.MULTILINE
     ):
         public = re.split(r"^ private:", body, flags=re.MULTILINE)[0]
-        counts[name] = len(re.findall(r"^  (?! )[^\n]*?(?:\(|;)", public, re.MULTILINE))
+        members = re.findall(r"^  (?! )([^\n]*?)(?:\(|;)", public, re.MULTILINE)
+        counts[name] = len({member.split()[-1] for member in members})
     return counts
 
 
 def test_public_members_are_counted() -> None:
-    public = " public:\n  A();\n  int f(int a,\n        int b) const { return 1; }\n\n"
+    public = " public:\n  A();\n  int f(int a,\n        int b) const { return 1; }\n  int f();\n  int a;\n\n"
     within = "  class D {\n   private:\n    int h();\n  };\n"
     text = f"class A : B {{\n{public}{within}{public} private:\n  int g();\n}};\nclass [[a(b)]] C {{\n{public}}};\n"
-    assert public_members(text) == {"A": 5, "C": 2}
+    assert public_members(text) == {"A": 4, "C": 3}
 
 
 @pytest.mark.slow

@@ -254,7 +254,8 @@ def test_c_plus_plus_has_the_calls_of_the_host(tmp_path: Path) -> None:
     source = tmp_path / "host.cpp"
     source.write_text(
         "#include <waywiser/nvshmem.h>\n"
-        "int f(float* p, cudaStream_t s) { assert(p); nvshmemx_float_put_on_stream(p, p, 1, 0, s); nvshmem_barrier_all();\n"
+        "int f(float* p, cudaStream_t s) {\n"
+        "assert(p); nvshmemx_float_put_on_stream(p, p, 1, 0, s); nvshmem_barrier_all();\n"
         "return nvshmemx_float_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, p, p, 1, s); }\n"
     )
     options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'src'}", f"-isystem{headers()}"]
