@@ -58,6 +58,29 @@ TEST(VirtualGpu, WorkKeepsPinnedMemoryThatIsFreedBeforeItRuns) {
   for (const Bytes at : {Bytes{0}, bytes / 2, bytes - 1}) EXPECT_EQ(back.region().data[at], std::byte{7});
 }
 
+TEST(VirtualGpu, AKernelKeepsMemoryThatIsFreedBeforeItRuns) {
+  constexpr Bytes bytes = 1 << 20;
+  const auto platform = open_virtual_platform(four_gpus());
+  const auto stream = platform->open_stream(gpu(0));
+  const Memory flag = platform->allocate(host(0), sizeof(std::uint64_t), Allocation::pinned);
+  store_flag(flag.region().data, 0);
+  stream->wait_value(flag.region(), 1);
+  Memory given = platform->allocate(gpu(0), bytes, Allocation::gpu);
+  std::byte* const data = stream->reach(given.region());
+  bool ran = false;
+  Kernel kernel{1, 1, {}, {}};
+  kernel.body = [&](const ThreadContext&) {
+    std::memset(data, 7, bytes);
+    ran = true;
+  };
+  stream->launch(kernel);
+  given = Memory();
+  EXPECT_EQ(platform->allocated_memory(0), 0u);
+  store_flag(flag.region().data, 1);
+  stream->synchronize(soon());
+  EXPECT_TRUE(ran);
+}
+
 TEST(VirtualGpu, KernelsNeedPeerAccessSwitchedOnAndPinnedHostMemory) {
   const auto platform = open_virtual_platform(four_gpus());
   const Memory peer = platform->allocate(gpu(1), 64, Allocation::gpu);

@@ -1,6 +1,8 @@
 #include "waywiser/device/virtual_gpu/virtual_stream.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/host_stream.hpp"
@@ -50,7 +52,14 @@ Reached VirtualStream::reach(ConstRegion region, Bus::Access access) const {
   return bus_->reach(place().index, region, access);
 }
 
-const std::byte* VirtualStream::reach(ConstRegion region) const { return reach(region, Bus::Access::kernel).data; }
+const std::byte* VirtualStream::reach(ConstRegion region) const {
+  Reached found = reach(region, Bus::Access::kernel);
+  if (found.keeps && std::ranges::find(reached_, found.keeps) == reached_.end()) {
+    if (reached_.size() == most_reached) reached_.erase(reached_.begin());
+    reached_.push_back(std::move(found.keeps));
+  }
+  return found.data;
+}
 
 void VirtualStream::copy(Region destination, ConstRegion source) {
   check_put(destination, source);
@@ -66,7 +75,7 @@ void VirtualStream::copy(Region destination, ConstRegion source) {
 
 void VirtualStream::launch(const Kernel& kernel) {
   if (!kernel.body) throw Error(ErrorKind::invalid_input, "a kernel without a body for virtual GPUs");
-  push({"a kernel", [kernel] { run_threads(kernel); }, {}, {}});
+  push({"a kernel", [kernel, keeps = std::exchange(reached_, {})] { run_threads(kernel); }, {}, {}});
 }
 
 void VirtualStream::write_value(Region flag, std::uint64_t value) {

@@ -57,10 +57,15 @@ class VirtualStream : public Stream {
   Reached reach(ConstRegion region, Bus::Access access) const;
   void push(WorkItem item);
 
+  static constexpr std::size_t most_reached = 64;
+
   std::shared_ptr<Bus> bus_;
   std::shared_ptr<WorkQueue> queue_;
   std::vector<WorkItem>* captured_ = nullptr;  // into which a graph is captured
-  std::unique_ptr<Worker> worker_;             // none when the scheduler is seeded
+  // What reach() gave since the last kernel, which keeps it: its memory may be freed before it runs, as CUDA waits in a
+  // free. Without kernels the last ones.
+  mutable std::vector<std::shared_ptr<const void>> reached_;
+  std::unique_ptr<Worker> worker_;  // none when the scheduler is seeded
 };
 
 }  // namespace waywiser
