@@ -64,7 +64,7 @@ class UcxWorker {
   // Waits until sent messages have arrived, then ends the connections; `progress` advances everything for which other
   // ranks may wait. False: not in time.
   template <typename Progress>
-  bool close(Deadline deadline, Progress progress) noexcept {
+  bool close(Deadline deadline, const Progress& progress) noexcept {
     bool in_time = true;
     for (const UcxRequest request : begin_to_close()) {
       while (functions_->request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) progress();
