@@ -175,7 +175,9 @@ std::optional<HaloTuning> KeptHaloAnswers::known() {
                  const auto row = std::ranges::find(plan_.rows, key_, &PlanRow::key);
                  if (row == plan_.rows.end()) return;
                  mine = halo_tuning(*row, file_.string() + ": rows[" + std::to_string(row - plan_.rows.begin()) + "]");
-                 digest = to_json(Plan{.rows = {*row}}).dump();
+                 Plan alone;
+                 alone.rows = {*row};
+                 digest = to_json(alone).dump();
                }));
   const std::vector<std::uint64_t> all = said_by_all(group_, number_of(digest));
   const bool same = std::ranges::all_of(all, [&](std::uint64_t each) { return each == all.front(); });

@@ -16,11 +16,11 @@ namespace waywiser {
 // A memory that virtual GPUs know: its address for users, and the pages behind it.
 struct BusMemory {
   Region region;
-  bool mapped_for_peers = false;             // opened from another process, or virtual memory management
-  std::shared_ptr<const Mapping> touchable;  // for GPU memory; empty for host memory
-  std::shared_ptr<const Memory> host;        // for host memory: work that is enqueued keeps it, as CUDA waits in a free
-  int file = -1;                             // for GPU memory: open while the memory exists
-  int only_for = -1;                         // the only GPU whose kernels reach it; -1: all that reach its GPU
+  bool mapped_for_peers = false;                  // opened from another process, or virtual memory management
+  std::shared_ptr<const Mapping> touchable = {};  // for GPU memory; empty for host memory
+  std::shared_ptr<const Memory> host = {};  // for host memory: work that is enqueued keeps it, as CUDA waits in a free
+  int file = -1;                            // for GPU memory: open while the memory exists
+  int only_for = -1;                        // the only GPU whose kernels reach it; -1: all that reach its GPU
 };
 
 // An address that work may access, and the object that keeps it valid.
