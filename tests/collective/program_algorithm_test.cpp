@@ -90,21 +90,24 @@ TEST(ProgramAlgorithm, TheOnlyOneIsTakenOrRefused) {
 }
 
 TEST(ProgramAlgorithm, PiecesCarryAllBytesWithinThePlace) {
-  using Kind = ProgramAlgorithm::Kind;
+  using ProgramKind = ProgramAlgorithm::Kind;
   for (const char* name :
        {"LL", "LL(piece=256)", "LL128", "LL128(piece=256)", "bulk", "bulk(piece=1M)", "direct", "direct(piece=256)"})
     for (const Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{4097}, Bytes{1000003}, Bytes{5} << 30})
       for (const bool put : {false, true}) {
         const bool direct = std::string_view(name).starts_with("direct") && bytes != 0;
         const MessagePlan plan = MessagePlan::of(bytes, put, direct, *program_algorithm(parse_way(name)));
-        const bool flagged = plan.kind == Kind::ll || plan.kind == Kind::ll128;
+        const bool flagged = plan.kind == ProgramKind::ll || plan.kind == ProgramKind::ll128;
         EXPECT_EQ(flagged, name[0] == 'L' && !put && bytes != 0) << name;
-        EXPECT_EQ(plan.piece % (plan.kind == Kind::ll128 ? block::data_bytes_of_pair : 16), 0u);
+        EXPECT_EQ(plan.piece % (plan.kind == ProgramKind::ll128 ? block::data_bytes_of_pair : 16), 0u);
         EXPECT_GE(plan.pieces * plan.piece, bytes);
         EXPECT_LE(plan.pieces, 65536u) << name << ", " << bytes;
         const Bytes flags = flagged ? 0 : plan.pieces * sizeof(std::uint64_t);
         const Bytes lines = block::pairs_for(bytes) * block::wire_bytes_of_pair;
-        const Bytes slot = direct ? 0 : plan.kind == Kind::ll ? 2 * bytes : plan.kind == Kind::ll128 ? lines : bytes;
+        const Bytes slot = direct                            ? 0
+                           : plan.kind == ProgramKind::ll    ? 2 * bytes
+                           : plan.kind == ProgramKind::ll128 ? lines
+                                                             : bytes;
         EXPECT_GE(plan.slot_at, flags);
         EXPECT_GE(plan.bytes, plan.slot_at + slot);
       }

@@ -11,10 +11,10 @@
 namespace waywiser {
 namespace {
 
-const std::string why = "rank 0: out of fuel";
+const std::string out_of_fuel = "rank 0: out of fuel";
 
 void require_failed(const std::string& told, const char* what) {
-  require_that(told.find(why) != std::string::npos, std::string(what) + ": " + told);
+  require_that(told.find(out_of_fuel) != std::string::npos, std::string(what) + ": " + told);
 }
 
 // Rank 0's own call too, which another thread is in.
@@ -35,7 +35,7 @@ TEST(Abort, EndsWhatAllRanksWaitForAndWaitsForNobody) {
                      }),
                      "a call under way");
     }
-    require_that(group.failure() == why, "failure: " + group.failure());
+    require_that(group.failure() == out_of_fuel, "failure: " + group.failure());
     require_failed(error_of([&] { group.barrier(); }), "a later call");
   }),
             no_problems);
@@ -49,7 +49,7 @@ TEST(Abort, OfAPartEndsTheWholeJob) {
                      group.barrier();
                    }),
                    "the whole group");
-    require_that(group.failure() == why, "a part without rank 0: " + group.failure());
+    require_that(group.failure() == out_of_fuel, "a part without rank 0: " + group.failure());
   }),
             no_problems);
 }
