@@ -48,7 +48,7 @@ def arguments() -> argparse.Namespace:
     return chosen
 
 
-def case(chosen: argparse.Namespace, program: Path) -> int:
+def case(chosen: argparse.Namespace) -> int:
     """One run and its pictures."""
     import figures
 
@@ -62,7 +62,7 @@ def case(chosen: argparse.Namespace, program: Path) -> int:
         prepared, options = prepare(read_case(Path(chosen.name)), chosen.output, chosen.ranks)
         options["case"] = prepared
     options |= {name[2:]: value for name, value in zip(chosen.options[::2], chosen.options[1::2], strict=True)}
-    report = run(program, chosen.ranks, output=chosen.output, **options)
+    report = run(find_program(chosen.gpu), chosen.ranks, output=chosen.output, **options)
     figures.fields(chosen.output, chosen.output / "fields.png")
     figures.residuals(chosen.output, chosen.output / "residual.png")
     for name, value in report.items():
@@ -105,9 +105,9 @@ def main() -> int:
     try:
         if chosen.verb == "check":
             return check(chosen)
-        program = find_program(chosen.gpu)
         if chosen.verb == "case":
-            return case(chosen, program)
+            return case(chosen)
+        program = find_program(chosen.gpu)
         if chosen.verb == "validate":
             return validate(chosen, program)
         from table import VARIANTS, parsed_cells, table
