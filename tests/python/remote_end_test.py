@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,3 +54,29 @@ def test_a_process_that_stays_is_left_within_five_seconds(
     Server._follow(mine, connection, client)  # type: ignore[arg-type]
     over = min(gone_at, begun + limit if limit else float("inf"))
     assert over <= clock.now < over + WITHIN
+
+
+def test_a_request_that_an_interrupt_meets_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread would otherwise be cut off in the core when the program ends, which aborts it."""
+    key = tmp_path / "key"
+    key.write_text("ab" * 32)
+    key.chmod(0o600)
+    serving = Server(("127.0.0.1", 0), key, server.Offer((0,), 1, 1 << 20, 1, ""), lambda *_: None, "1")
+    released, ended = threading.Event(), []
+
+    def answer(connection: object, name: str) -> None:
+        released.wait(20)
+        ended.append(name)
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    start = threading.Thread.start
+    monkeypatch.setattr(serving, "_meet", answer)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        serving._begin(None, "a client")
+    released.set()
+    serving.stop(0)
+    assert ended == ["a client"]

@@ -133,7 +133,8 @@ class Server:
         for client in self._all():
             client.process.end(until - time.monotonic())
         for meeting in self._meetings:
-            meeting.join(_ENDING + SECONDS)  # the end of a process, or a request
+            with contextlib.suppress(RuntimeError):  # an interrupt came before it started
+                meeting.join(_ENDING + SECONDS)  # the end of a process, or a request
 
     def totals(self) -> dict[str, int]:
         """Since the start: clients that `joined`, were `refused`, and have `failed`, and `requests` of those that have
@@ -152,11 +153,14 @@ class Server:
 
     def _greet(self, sock: socket.socket, name: str) -> Talk[bool]:
         connection = yield from greeting(sock, self._key.read)
-        self._meetings = [one for one in self._meetings if one.is_alive()]
-        meeting = threading.Thread(target=self._meet, args=(connection, name), daemon=True)
-        meeting.start()
-        self._meetings.append(meeting)
+        self._begin(connection, name)
         return True
+
+    def _begin(self, connection: Connection, name: str) -> None:
+        """Known before it starts: an interrupt may come in between, and `stop()` has to wait for it even so."""
+        meeting = threading.Thread(target=self._meet, args=(connection, name), daemon=True)
+        self._meetings = [*(one for one in self._meetings if one.is_alive()), meeting]
+        meeting.start()
 
     def _refuse(self, name: str, why: str) -> None:
         self._count("refused")
