@@ -85,9 +85,11 @@ class Reception:
         most: int,
         seconds: float,
         farewell: bytes = b"",
+        descriptors: int = 1,
     ) -> None:
         self._listener, self._talk, self._dismissed = listener, talk, dismissed
         self._most, self._seconds, self._farewell = most, seconds, farewell
+        self._each = descriptors  # of a guest
         self._guests: dict[int, _Guest] = {}  # by their descriptors, the oldest first
         self._free, self._counted_until = most, 0.0
         self._poll = select.poll()
@@ -146,8 +148,8 @@ class Reception:
         if time.monotonic() >= self._counted_until:
             limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
             with contextlib.suppress(OSError):  # there is none left for counting
-                others = len(os.listdir("/proc/self/fd")) - len(self._guests)
-                free = limit - min(_RESERVE, limit // 4) - others
+                others = len(os.listdir("/proc/self/fd")) - self._each * len(self._guests)
+                free = (limit - min(_RESERVE, limit // 4) - others) // self._each
                 self._free = self._most if limit == resource.RLIM_INFINITY else max(1, min(self._most, free))
                 self._counted_until = time.monotonic() + _COUNTED
         return self._free

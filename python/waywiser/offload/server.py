@@ -105,8 +105,9 @@ class Server:
         self._port = int(self._socket.getsockname()[1])
         self._refusals = _Refusals(log)
         self._reception = Reception(
-            self._socket, self._greet, self._refuse, most=_MOST_STRANGERS, seconds=SECONDS, farewell=LATER
-        )
+            self._socket, self._greet, self._refuse, most=_MOST_STRANGERS, seconds=SECONDS, farewell=LATER,
+            descriptors=2,  # the socket, and that of the line in the core
+        )  # fmt: skip
         self._lock = threading.Lock()
         self._clients: list[Client] = []
         self._meetings: list[threading.Thread] = []
