@@ -1,5 +1,9 @@
 #include "waywiser/comm/session/call_lock.hpp"
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -12,7 +16,24 @@ void nap() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 std::atomic<int> waiting_destructors{0};  // of the process
 constexpr int most_naps = 20;
 
+bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+// Whether a thread of this process can make a barrier for all others.
+bool has_barriers() noexcept {
+  static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+  return registered;
+}
+
 }  // namespace
+
+CallLock::CallLock(bool shared) noexcept : alone_(!shared && has_barriers()), shared_(shared), has_turns_(shared) {}
+
+// After the barrier either the maker has seen that it is not alone, or this thread sees that the maker is inside.
+void CallLock::end_alone() noexcept {
+  alone_ = false;
+  membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  is_known_ = true;
+}
 
 void CallLock::take_turn() noexcept {
   turns_.lock();
@@ -94,7 +115,7 @@ CallLock::Left CallLock::rest() noexcept {
   if (shared_ || !is_mine()) return step_out();
   const Left left{std::exchange(depth_, 0), std::exchange(out_, 0), holder_.exchange(me()), true};
   const bool has_turn = has_turns_;
-  owner_ = 0;
+  leave();
   if (has_turn) turns_.unlock();
   return left;
 }
@@ -119,7 +140,9 @@ void CallLock::come_back(const Left& left) noexcept {
 
 void CallLock::forked() noexcept {
   shared_ = has_turns_ = false;
+  alone_ = false;
   if (is_owner()) return;
+  inside_ = false;
   owner_ = 0;
   depth_ = out_ = 0;
   if (holder_ != me()) holder_ = 0;

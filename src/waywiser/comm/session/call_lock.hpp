@@ -32,9 +32,11 @@ class FairLock {
 
 // Which thread is in a call of a rank. A call keeps all other threads of the program out, unless they share the rank:
 // then a call that waits gives way to them. A progress thread, if there is one, has its turns between the calls.
+// Until another thread comes, the one that made the lock takes it by plain stores: an atomic exchange would wait until
+// the message before has left the store buffer. The thread that comes makes the barrier for both, once (membarrier).
 class CallLock {
  public:
-  explicit CallLock(bool shared) : shared_(shared), has_turns_(shared) {}
+  explicit CallLock(bool shared) noexcept;
   CallLock(const CallLock&) = delete;
   CallLock& operator=(const CallLock&) = delete;
 
@@ -54,7 +56,7 @@ class CallLock {
       return;
     if (--depth_ != 0) return;
     if (out_ == 0) [[likely]]
-      owner_.store(0, std::memory_order_release);
+      leave();
     if (has_turn) [[unlikely]]
       turns_.unlock();
   }
@@ -91,11 +93,38 @@ class CallLock {
   static constexpr std::uintptr_t brief = 1;  // beside the owner: it is in a destructor, for which others wait
   // One instruction; pthread_self(), which gives the same, is a call.
   static std::uintptr_t me() noexcept { return std::bit_cast<std::uintptr_t>(__builtin_thread_pointer()); }
-  bool is_owner() const noexcept { return (owner_.load(std::memory_order_relaxed) & ~brief) == me(); }
+  bool is_inside() const noexcept { return maker_ == me() && inside_.load(std::memory_order_relaxed); }
+  bool is_owner() const noexcept { return is_inside() || (owner_.load(std::memory_order_relaxed) & ~brief) == me(); }
   bool is_thread() const noexcept { return thread_.load(std::memory_order_relaxed) == me(); }
+  // By the maker, while it is alone.
+  bool step_in() noexcept {
+    if (maker_ != me() || !alone_.load(std::memory_order_relaxed)) return false;
+    inside_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // see end_alone()
+    if (alone_.load(std::memory_order_relaxed)) [[likely]]
+      return true;
+    inside_.store(false, std::memory_order_release);
+    return false;
+  }
+  // False: `other` has it.
   bool take(std::uintptr_t& other, std::uintptr_t mark = 0) noexcept {
     other = 0;
-    return owner_.compare_exchange_strong(other, me() | mark, std::memory_order_acquire, std::memory_order_relaxed);
+    if (!owner_.compare_exchange_strong(other, me() | mark, std::memory_order_acquire, std::memory_order_relaxed))
+      return false;
+    if (maker_ == me()) return true;
+    if (!is_known_.load(std::memory_order_acquire)) [[unlikely]]
+      end_alone();
+    if (!inside_.load(std::memory_order_acquire)) [[likely]]
+      return true;
+    owner_.store(0, std::memory_order_release);
+    other = maker_;
+    return false;
+  }
+  void leave() noexcept {
+    if (is_inside())
+      inside_.store(false, std::memory_order_release);
+    else
+      owner_.store(0, std::memory_order_release);
   }
   bool enter() noexcept {
     if (shared_) [[unlikely]] {
@@ -103,10 +132,10 @@ class CallLock {
       return true;
     }
     std::uintptr_t other = 0;
-    if (!is_owner() && !take(other) && !wait_for(other)) [[unlikely]]
+    if (!is_owner() && !step_in() && !take(other) && !wait_for(other)) [[unlikely]]
       return false;
     if (holder_ != 0 && holder_ != me()) [[unlikely]] {
-      owner_ = 0;
+      leave();
       return false;
     }
     if (has_turns_) [[unlikely]]
@@ -114,11 +143,16 @@ class CallLock {
     return true;
   }
   void take_turn() noexcept;
+  void end_alone() noexcept;
   // False: the other thread is in a call.
   bool wait_for(std::uintptr_t other) noexcept;
   void take_when_free(std::uintptr_t mark = 0) noexcept;
 
-  std::atomic<std::uintptr_t> owner_{0};   // a thread; 0: none
+  std::uintptr_t maker_ = me();            // a thread
+  std::atomic<bool> alone_;                // no other thread has come yet
+  std::atomic<bool> is_known_{false};      // the maker knows that it is not alone
+  std::atomic<bool> inside_{false};        // the maker is, and came in while it was alone
+  std::atomic<std::uintptr_t> owner_{0};   // a thread; 0: none, or the maker is inside
   std::atomic<std::uintptr_t> holder_{0};  // a thread that keeps others out while it is not the owner
   std::atomic<std::uintptr_t> thread_{0};  // that has its turn, and is not the program's
   bool shared_, has_turns_;
