@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from gpu_interop_asynchronous import asynchronous
 from gpu_interop_times import times
 from gpu_interop_values import COUNTS, DEVICE, ON_GPU, OPS, RANK, SIZE, TYPES, combined, equal, made
 
@@ -254,6 +255,7 @@ for each in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
 check("DistributedDataParallel, gradients as the peer's", training)
 if ON_GPU:
     check("streams: current, given as object, given as number", streams)
+    check("asynchronous calls of the back end beside the current stream", lambda: rows.append(asynchronous()))
     check("messages on a stream", messages_on_streams)
     check("CUDA graph of Group and back end, 20 replays", graphs)
     check("CuPy arrays of all types, on streams of their own", cupy_arrays)

@@ -127,6 +127,17 @@ for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
 for op, of_all in ((dist.ReduceOp.BAND, 2), (dist.ReduceOp.BOR, 3), (dist.ReduceOp.BXOR, 2 * (size % 2) + 1)):
     dist.all_reduce(data := torch.tensor([2 + (rank == 0)]), op)
     assert data.item() == of_all, op
+twice = dist._make_nccl_premul_sum(2.0)
+dist.all_reduce(data := torch.ones(3) * (rank + 1), twice)
+assert data.tolist() == [size * (size + 1.0)] * 3
+dist.reduce_scatter_tensor(part := torch.empty(2), torch.ones(2 * size), twice)
+assert part.tolist() == [2.0 * size] * 2
+dist.reduce(data := torch.ones(3), 1, twice)
+assert data.tolist() == ([2.0 * size] if rank == 1 else [1.0]) * 3
+if not OF_PYTORCH:
+    copies = [[torch.empty(3), torch.empty(2, dtype=torch.int32)] for _ in range(size)]
+    dist.all_gather_coalesced(copies, [torch.ones(3) * rank, torch.ones(2, dtype=torch.int32) * (rank + 5)])
+    assert [[one.tolist() for one in each] for each in copies] == [[[k] * 3, [k + 5] * 2] for k in range(size)]
 with dist._coalescing_manager():
     dist.all_reduce(data := torch.ones(3))
     dist.all_reduce(more := torch.ones(2) * rank)
@@ -134,7 +145,7 @@ assert data.tolist() == [size] * 3 and more.tolist() == [sum(range(size))] * 2
 
 for call, words in (
     (lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BXOR), "no bxor of float32, which is no integer"),
-    (lambda: dist.all_reduce(torch.ones(2), dist._make_nccl_premul_sum(2.0)), "no PREMUL_SUM of torch.float32"),
+    (lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), twice), "no PREMUL_SUM of torch.int32"),
     (lambda: dist.recv(torch.ones(2)), "needs a source rank"),
 ):
     try:

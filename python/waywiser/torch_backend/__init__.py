@@ -2,7 +2,8 @@
 
 Tensors in host memory and on GPUs. On the host an operation is complete when `wait()` returns, and nothing moves
 unless a process is inside a call, so asynchronous operations go on in `wait()`. On GPUs collectives are enqueued in the
-current stream.
+current stream, asynchronous ones (`async_op=True`, and those of DistributedDataParallel) in a stream of the group that
+waits for it, so that the program's kernels run beside them; `wait()` makes the current stream wait.
 
 If the peer of an operation on a GPU is late, gone or in another call, the operation never counts as done: a line on
 stderr says why, and every later call of CUDA raises. `init_process_group("waywiser",

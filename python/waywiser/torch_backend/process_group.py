@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 from waywiser.group import Group
 from waywiser.torch_backend.calls import Calls
-from waywiser.torch_backend.work import Tensor
+from waywiser.torch_backend.work import Tensor, Work
 
 
 class ProcessGroup(Calls, dist.ProcessGroup):  # type: ignore[misc]
@@ -36,6 +36,12 @@ class ProcessGroup(Calls, dist.ProcessGroup):  # type: ignore[misc]
 
     # torch.distributed asks the back end of a device, if the program names one, whether it can be split.
     supports_splitting = False
+
+    def _start_coalescing(self, device: Any) -> None:
+        self.start_coalescing()
+
+    def _end_coalescing(self, device: Any) -> Work:
+        return self.end_coalescing()
 
     def _get_backend(self, device: Any) -> ProcessGroup:
         return self

@@ -29,22 +29,34 @@ _OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max", "band": "m
 
 
 class Work(dist._Work):  # type: ignore[misc]
-    """An operation that has begun: futures of the host, or what is enqueued in the current stream of a GPU.
+    """An operation that has begun: futures of the host, or what is enqueued in a stream of a GPU.
 
-    `then`: what is left to do when the futures are complete.
+    `then`: what is left to do when the futures are complete. `enqueued`: the event after it; if None, it is in the
+    current stream.
     """
 
     def __init__(
         self, futures: Sequence[Future[Any]], result: list[Tensor], lock: threading.RLock,
-        then: Sequence[Callable[[], object]] = (),
+        then: Sequence[Callable[[], object]] = (), enqueued: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._futures = list(futures)
         self._then = list(then)
         self._result = result
         self._lock = lock
-        self._device = next((each.device for each in result if each.is_cuda), None)
-        self._enqueued = None if self._device is None else torch.cuda.current_stream(self._device).record_event()
+        self._device = device_of(result)
+        if enqueued is None and self._device is not None:
+            enqueued = torch.cuda.current_stream(self._device).record_event()
+        self._enqueued = enqueued
+
+    @classmethod
+    def of_all(cls, works: Sequence[Work], lock: threading.RLock) -> Work:
+        """One for several, which began in this order: on a GPU each waits for those before it."""
+        futures = [future for work in works for future in work._futures]
+        then = [each for work in works for each in work._then]
+        result = [tensor for work in works for tensor in work._result]
+        events = [work._enqueued for work in works if work._enqueued is not None]
+        return cls(futures, result, lock, then, events[-1] if events else None)
 
     def is_completed(self) -> bool:
         with self._lock:
@@ -86,6 +98,11 @@ class Work(dist._Work):  # type: ignore[misc]
         future = torch.futures.Future(devices=[] if self._device is None else [self._device])
         future.set_result(self._result)
         return future
+
+
+def device_of(tensors: Sequence[Tensor]) -> Any:
+    """The GPU of the tensors; None: they are in host memory."""
+    return next((each.device for each in tensors if each.is_cuda), None)
 
 
 def plain(tensor: Tensor) -> Tensor:
@@ -186,9 +203,18 @@ def operation(op: Any, tensor: Tensor) -> str:
     if name is None:
         raise ValueError(
             f"waywiser has no {_name(op)} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers, "
-            "BAND, BOR and BXOR of integers"
+            "BAND, BOR and BXOR of integers, PREMUL_SUM of floating-point numbers"
         )
     return name
+
+
+def scaled(op: Any, tensor: Tensor) -> tuple[Any, Tensor]:
+    """SUM of a copy that is multiplied by the factor, for PREMUL_SUM; else the two as they are."""
+    kind = getattr(dist.ReduceOp, "PREMUL_SUM", None)
+    if kind is None or op != kind or not (tensor.is_floating_point() or tensor.is_complex()):
+        return op, tensor
+    _, factor = op.__getstate__()
+    return dist.ReduceOp.SUM, tensor * (factor.to(tensor.dtype) if isinstance(factor, torch.Tensor) else factor)
 
 
 def _name(op: Any) -> str:

@@ -1,0 +1,172 @@
+"""Steps of data-parallel training (DistributedDataParallel) with the back end beside NCCL, and without communication.
+
+torchrun --standalone --nproc-per-node 2 benchmarks/torch_training.py [--json FILE] [--seconds S]. Blocks of five steps
+take turns; a time is the median of the blocks at the slowest rank. The losses of the first steps must be equal to those
+with NCCL up to rounding. Needs PyTorch with CUDA, a GPU for each rank.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn import functional
+from torch.nn.parallel import DistributedDataParallel
+
+import waywiser.torch_backend  # noqa: F401 - registers the back end
+
+STEPS = 5  # in a block
+WARM_UP = 4
+
+
+class Layer(nn.Module):
+    """A block of a transformer with causal attention; tokens of `width` numbers, heads of 128."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.heads = width // 128
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, tokens, width = x.shape
+        parts = self.qkv(self.first(x)).view(batch, tokens, 3, self.heads, width // self.heads)
+        mixed = functional.scaled_dot_product_attention(*parts.permute(2, 0, 3, 1, 4), is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        return x + self.down(functional.gelu(self.up(self.second(x))))
+
+
+def transformer(width: int, layers: int) -> nn.Module:
+    return nn.Sequential(*[Layer(width) for _ in range(layers)], nn.Linear(width, 512))
+
+
+def convolutions() -> nn.Module:
+    """About 11 million parameters, as ResNet-18 has, in many small tensors."""
+    widths = (64, 64, 128, 128, 256, 256, 512, 512, 512)
+    parts: list[nn.Module] = []
+    for before, after in zip((3, *widths), widths, strict=False):
+        parts += [nn.Conv2d(before, after, 3, 2 if before != after else 1, 1, bias=False), nn.BatchNorm2d(after)]
+        parts += [nn.ReLU()]
+    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+# Name, model, shape of a batch, MB of a bucket.
+CASES: tuple[tuple[str, Callable[[], nn.Module], tuple[int, ...], int], ...] = (
+    ("transformer, 808 M parameters, 8 x 256 tokens", lambda: transformer(4096, 4), (8, 256, 4096), 25),
+    ("transformer, 808 M parameters, 2 x 256 tokens", lambda: transformer(4096, 4), (2, 256, 4096), 25),
+    ("transformer, 85 M parameters, 32 x 256 tokens", lambda: transformer(768, 12), (32, 256, 768), 25),
+    ("convolutions, 11 M parameters, 256 images", convolutions, (256, 3, 32, 32), 25),
+    ("convolutions, 11 M parameters, 8 images, buckets of 1 MB", convolutions, (8, 3, 32, 32), 1),
+)
+
+
+class Trainer:
+    """One model with one back end. Every back end begins with the same parameters."""
+
+    def __init__(self, make: Callable[[], nn.Module], group: Any, device: torch.device, bucket: int) -> None:
+        torch.manual_seed(1)
+        options: Any = {"process_group": group, "bucket_cap_mb": bucket, "gradient_as_bucket_view": True}
+        self.model = DistributedDataParallel(make().to(device), device_ids=[device.index], **options)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+
+    def step(self, batch: torch.Tensor, communicates: bool = True) -> torch.Tensor:
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = self.model(batch).float().square().mean()
+        if communicates:
+            loss.backward()
+        else:
+            with self.model.no_sync():
+                loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=False)
+        return loss.detach()
+
+
+def block(trainer: Trainer, batch: torch.Tensor, communicates: bool, control: Any) -> float:
+    """Milliseconds of a step."""
+    torch.cuda.synchronize()
+    dist.barrier(group=control)
+    start = time.perf_counter()
+    for _ in range(STEPS):
+        trainer.step(batch, communicates)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / STEPS * 1e3
+
+
+def slowest(values: dict[str, float], control: Any) -> dict[str, float]:
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, values, group=control)
+    return {name: max(each[name] for each in everyone) for name in values}
+
+
+def run(case: Any, groups: dict[str, Any], control: Any, device: torch.device, seconds: float) -> dict[str, Any]:
+    name, make, shape, bucket = case
+    batch = torch.randn(shape, device=device, generator=torch.Generator(device).manual_seed(dist.get_rank()))
+    trainers = {by: Trainer(make, group, device, bucket) for by, group in groups.items()}
+    losses = {by: [trainer.step(batch).item() for _ in range(WARM_UP)] for by, trainer in trainers.items()}
+    turns = [("nccl", True), ("waywiser", True), ("nccl", False)]
+    found: dict[str, list[float]] = {}
+    enough, end = False, time.perf_counter() + seconds
+    while not enough:
+        for by, communicates in turns:
+            found.setdefault(by if communicates else "alone", []).append(
+                block(trainers[by], batch, communicates, control)
+            )
+        turns.reverse()
+        mine = {"enough": float(len(found["alone"]) >= 7 and time.perf_counter() > end)}
+        enough = slowest(mine, control)["enough"] == 1
+    ms = slowest({by: statistics.median(values) for by, values in found.items()}, control)
+    equal = all(abs(a - b) <= 2e-3 * abs(b) for a, b in zip(losses["waywiser"], losses["nccl"], strict=True))
+    spread = slowest(
+        {by: statistics.quantiles(values)[2] - statistics.quantiles(values)[0] for by, values in found.items()}, control
+    )
+    return {"case": name, "ms": ms, "quartiles_apart_ms": spread, "rounds": len(found["alone"]),
+            "ratio": ms["waywiser"] / ms["nccl"], "losses": losses, "losses_equal": equal}  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", help="where the result goes")
+    parser.add_argument("--seconds", type=float, default=8, help="for each case (default: 8); at least seven rounds")
+    arguments = parser.parse_args()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    groups = {"nccl": None, "waywiser": dist.new_group(backend="waywiser")}
+    control = dist.new_group(backend="gloo")
+    rows = []
+    for case in CASES:
+        rows.append(run(case, groups, control, device, arguments.seconds))
+        torch.cuda.empty_cache()
+        if dist.get_rank() == 0:
+            ms = rows[-1]["ms"]
+            print(f"{case[0]}: NCCL {ms['nccl']:.2f} ms, waywiser {ms['waywiser']:.2f} ms "
+                  f"({rows[-1]['ratio']:.3f}), without communication {ms['alone']:.2f} ms; losses "
+                  f"{'equal' if rows[-1]['losses_equal'] else rows[-1]['losses']}", flush=True)  # fmt: skip
+    mean = statistics.geometric_mean(row["ratio"] for row in rows)
+    if dist.get_rank() == 0:
+        print(f"geometric mean of the ratios: {mean:.3f}")
+        if arguments.json:
+            about = {
+                "pytorch": torch.__version__,
+                "device": torch.cuda.get_device_name(),
+                "ranks": dist.get_world_size(),
+            }
+            with open(arguments.json, "w") as file:
+                json.dump({**about, "rows": rows, "geometric_mean": mean}, file, indent=1)
+    right = all(row["losses_equal"] for row in rows)
+    dist.destroy_process_group()
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
