@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
-import waywiser.torch_backend  # noqa: F401 - registers the back end
+import waywiser.torch_backend
 
 STEPS = 5  # in a block
 WARM_UP = 4
@@ -75,7 +75,9 @@ class Trainer:
     def __init__(self, make: Callable[[], nn.Module], group: Any, device: torch.device, bucket: int) -> None:
         torch.manual_seed(1)
         options: Any = {"process_group": group, "bucket_cap_mb": bucket, "gradient_as_bucket_view": True}
-        self.model = DistributedDataParallel(make().to(device), device_ids=[device.index], **options)
+        with device:  # parameters are made there
+            model = make()
+        self.model = DistributedDataParallel(model, device_ids=[device.index], **options)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
 
     def step(self, batch: torch.Tensor, communicates: bool = True) -> torch.Tensor:
@@ -113,7 +115,7 @@ def run(case: Any, groups: dict[str, Any], control: Any, device: torch.device, s
     batch = torch.randn(shape, device=device, generator=torch.Generator(device).manual_seed(dist.get_rank()))
     trainers = {by: Trainer(make, group, device, bucket) for by, group in groups.items()}
     losses = {by: [trainer.step(batch).item() for _ in range(WARM_UP)] for by, trainer in trainers.items()}
-    turns = [("nccl", True), ("waywiser", True), ("nccl", False)]
+    turns = [*((by, True) for by in groups), ("nccl", False)]
     found: dict[str, list[float]] = {}
     enough, end = False, time.perf_counter() + seconds
     while not enough:
@@ -125,36 +127,42 @@ def run(case: Any, groups: dict[str, Any], control: Any, device: torch.device, s
         mine = {"enough": float(len(found["alone"]) >= 7 and time.perf_counter() > end)}
         enough = slowest(mine, control)["enough"] == 1
     ms = slowest({by: statistics.median(values) for by, values in found.items()}, control)
-    equal = all(abs(a - b) <= 2e-3 * abs(b) for a, b in zip(losses["waywiser"], losses["nccl"], strict=True))
-    spread = slowest(
-        {by: statistics.quantiles(values)[2] - statistics.quantiles(values)[0] for by, values in found.items()}, control
-    )
-    return {"case": name, "ms": ms, "quartiles_apart_ms": spread, "rounds": len(found["alone"]),
-            "ratio": ms["waywiser"] / ms["nccl"], "losses": losses, "losses_equal": equal}  # fmt: skip
+    ours = [by for by in groups if by != "nccl"]
+    pairs = [pair for by in ours for pair in zip(losses[by], losses["nccl"], strict=True)]
+    quartiles = {by: statistics.quantiles(values) for by, values in found.items()}
+    return {"case": name, "ms": ms, "rounds": len(found["alone"]), "losses": losses,
+            "quartiles_apart_ms": slowest({by: each[2] - each[0] for by, each in quartiles.items()}, control),
+            "ratios": {by: ms[by] / ms["nccl"] for by in ours},
+            "losses_equal": all(abs(a - b) <= 2e-3 * abs(b) for a, b in pairs)}  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", help="where the result goes")
     parser.add_argument("--seconds", type=float, default=8, help="for each case (default: 8); at least seven rounds")
+    parser.add_argument("--max-ctas", default="", metavar="LIST", help="several back ends, as 0,16 (default: its own)")
     arguments = parser.parse_args()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("nccl")
-    groups = {"nccl": None, "waywiser": dist.new_group(backend="waywiser")}
+    groups: dict[str, Any] = {"nccl": None}
+    for most in arguments.max_ctas.split(","):
+        options = waywiser.torch_backend.Options(max_ctas=int(most)) if most else None
+        groups[f"waywiser {most}".strip()] = dist.new_group(backend="waywiser", pg_options=options)
     control = dist.new_group(backend="gloo")
     rows = []
     for case in CASES:
         rows.append(run(case, groups, control, device, arguments.seconds))
         torch.cuda.empty_cache()
         if dist.get_rank() == 0:
-            ms = rows[-1]["ms"]
-            print(f"{case[0]}: NCCL {ms['nccl']:.2f} ms, waywiser {ms['waywiser']:.2f} ms "
-                  f"({rows[-1]['ratio']:.3f}), without communication {ms['alone']:.2f} ms; losses "
-                  f"{'equal' if rows[-1]['losses_equal'] else rows[-1]['losses']}", flush=True)  # fmt: skip
-    mean = statistics.geometric_mean(row["ratio"] for row in rows)
+            row = rows[-1]
+            times = ", ".join(f"{by} {row['ms'][by]:.2f} ms ({ratio:.3f})" for by, ratio in row["ratios"].items())
+            losses = "equal" if row["losses_equal"] else row["losses"]
+            print(f"{case[0]}: NCCL {row['ms']['nccl']:.2f} ms, {times}, without communication "
+                  f"{row['ms']['alone']:.2f} ms; losses {losses}", flush=True)  # fmt: skip
+    means = {by: statistics.geometric_mean(row["ratios"][by] for row in rows) for by in groups if by != "nccl"}
     if dist.get_rank() == 0:
-        print(f"geometric mean of the ratios: {mean:.3f}")
+        print("geometric means of the ratios: " + ", ".join(f"{by} {mean:.3f}" for by, mean in means.items()))
         if arguments.json:
             about = {
                 "pytorch": torch.__version__,
@@ -162,7 +170,7 @@ def main() -> int:
                 "ranks": dist.get_world_size(),
             }
             with open(arguments.json, "w") as file:
-                json.dump({**about, "rows": rows, "geometric_mean": mean}, file, indent=1)
+                json.dump({**about, "rows": rows, "geometric_means": means}, file, indent=1)
     right = all(row["losses_equal"] for row in rows)
     dist.destroy_process_group()
     return 0 if right else 1

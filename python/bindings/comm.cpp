@@ -35,8 +35,10 @@ bool signal_came() {
 
 Group join_with(JoinOptions options, const Argument<std::optional<double>>& timeout, const Gpus* gpus,
                 const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-                const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+                const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads,
+                const Argument<std::optional<int>>& max_ctas) {
   options.threads = threads("threads");
+  options.max_ctas = max_ctas("max_ctas");
   options.timeout = timeout("timeout");
   options.encrypt = encrypt("encrypt");
   options.progress_thread = progress_thread("progress_thread");
@@ -51,8 +53,9 @@ Group join_with(JoinOptions options, const Argument<std::optional<double>>& time
 
 Group join(const Argument<std::optional<double>>& timeout, const Gpus* gpus,
            const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-           const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
-  return join_with({}, timeout, gpus, on_failure, encrypt, progress_thread, threads);
+           const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads,
+           const Argument<std::optional<int>>& max_ctas) {
+  return join_with({}, timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas);
 }
 
 using Seat = std::tuple<std::string, int, int>;                     // launcher, rank, size
@@ -61,7 +64,8 @@ using Where = std::tuple<std::string, std::uint16_t, std::string>;  // host, por
 Group join_at(const Seat& seat, const std::string& job, const Where& where, const nb::object& announce,
               const Argument<std::optional<double>>& timeout, const Gpus* gpus,
               const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-              const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+              const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads,
+              const Argument<std::optional<int>>& max_ctas) {
   const auto& [launcher, rank, size] = seat;
   const auto& [host_name, port, secret] = where;
   JoinOptions options;
@@ -71,7 +75,7 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       const nb::gil_scoped_acquire acquired;
       announce(root.port);
     };
-  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas);
 }
 
 std::size_t wait_any_of(const std::vector<PyFuture*>& futures) {
@@ -91,14 +95,15 @@ nb::bytes new_unique_id(const Argument<std::string>& towards) {
 Group join_by_id(const nb::bytes& id, const Argument<int>& rank, const Argument<int>& size,
                  const Argument<std::optional<double>>& timeout, const Gpus* gpus,
                  const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
-                 const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads) {
+                 const Argument<std::optional<bool>>& progress_thread, const Argument<bool>& threads,
+                 const Argument<std::optional<int>>& max_ctas) {
   UniqueId bytes{};
   if (id.size() != bytes.size())
     throw Error(ErrorKind::invalid_input, "a unique id has 128 bytes, not " + std::to_string(id.size()));
   std::memcpy(bytes.data(), id.data(), bytes.size());
   JoinOptions options;
   options.launch = launch_by(bytes, rank("rank"), size("size"));
-  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads);
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas);
 }
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
@@ -189,14 +194,15 @@ void bind_comm(nb::module_& m) {
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
         "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(), "threads"_a.none() = false,
-        "The group of all ranks of this job. Raises Error.");
+        "max_ctas"_a.none() = nb::none(), "The group of all ranks of this job. Raises Error.");
   m.def("new_unique_id", new_unique_id, "towards"_a.none(),
         "What ranks need to meet without a launcher. Raises Error.");
   m.def("join_by_id", join_by_id, "id"_a, "rank"_a.none(), "size"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
         "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
-        "threads"_a.none() = false, "The group of the ranks that have the id. Raises Error.");
+        "threads"_a.none() = false, "max_ctas"_a.none() = nb::none(),
+        "The group of the ranks that have the id. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
         "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
-        "threads"_a.none() = false,
+        "threads"_a.none() = false, "max_ctas"_a.none() = nb::none(),
         "The same where another library has started the ranks; `announce` hears the port of rank 0.");
 }

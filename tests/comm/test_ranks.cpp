@@ -50,6 +50,7 @@ JoinOptions TestRanks::options(int rank) const {
     options.platform = open_virtual_platform(machine);
   }
   if (platform_of) options.platform = platform_of(rank);
+  if (max_ctas_of) options.max_ctas = max_ctas_of(rank);
   if (chooser_of) options.chooser = chooser_of(rank);
   if (node_of) options.node = node_of(rank);
   return options;

@@ -34,6 +34,7 @@ class TestRanks {
   std::optional<bool> kernels_on_shared_gpu;  // default: on CUDA GPUs only
   bool progress_thread = false;
   bool threads = false;  // of a rank's program may use different groups at once
+  std::function<int(int rank)> max_ctas_of;
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
   std::function<std::shared_ptr<Platform>(int rank)> platform_of;  // the platform of each rank, in place of the above
   std::function<std::string(int rank)> node_of;                    // fingerprint of its machine

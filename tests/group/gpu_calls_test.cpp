@@ -25,6 +25,26 @@ TEST(GroupOnGpus, EveryCollectiveAndType) {
   }
 }
 
+// Grids are equal at all ranks, whatever each asks for: the least counts, of those that ask.
+TEST(GroupOnGpus, BlocksAreLimitedAlikeAtAllRanks) {
+  TestRanks ranks(3);
+  ranks.virtual_gpus = 3;
+  ranks.max_ctas_of = [](int rank) { return 2 * rank; };
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    for (const Collective operation : twin_operations)
+      for (const std::size_t count : {3, 5001, 300001})
+        compare(group, operation, DataType::float32, ReduceOp::sum, count, nullptr);
+    require_that(group.why_staged().empty(), "kernels, not " + group.why_staged());
+  }),
+            no_problems);
+}
+
+TEST(GroupOnGpus, ANegativeLimitIsRefused) {
+  TestRanks ranks(1);
+  ranks.max_ctas_of = [](int) { return -1; };
+  EXPECT_EQ(ranks.in_processes([](Group&) {}), Problems{"max_ctas is -1: a number of blocks, or 0: no limit"});
+}
+
 // CUDA is touched by the ranks' processes only: it does not survive a fork.
 TEST(GroupOnGpus, TheSameOnCudaGpus) {
   const int gpus = std::min(cuda_devices_here(), 4);

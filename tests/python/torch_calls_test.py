@@ -26,7 +26,7 @@ RECORD = ROOT / "docs" / "recorded" / "torch_calls_gpu.json"
 # What each of two ranks runs; x is [1, 1, 1] at rank 0 and [2, 2, 2] at rank 1. The last line is the check.
 CALLS = {
     "all_gather": "c.all_gather(outs, x)\nouts[1].tolist() == [2] * 3",
-    "all_gather_coalesced": "c.all_gather_coalesced([outs], [x])\nouts[1].tolist() == [2] * 3",
+    "all_gather_coalesced": "c.all_gather_coalesced([[outs[0]], [outs[1]]], [x])\nouts[1].tolist() == [2] * 3",
     "all_gather_into_tensor": "c.all_gather_into_tensor(six, x)\nsix.tolist() == [1, 1, 1, 2, 2, 2]",
     "all_gather_object": "c.all_gather_object(objects, rank)\nobjects == [0, 1]",
     "all_gather_single": "c.all_gather_single(six, x)\nsix.tolist() == [1, 1, 1, 2, 2, 2]",

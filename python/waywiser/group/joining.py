@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 def join(
     timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None,
-    encrypt: bool | None = None, progress_thread: bool | None = None, threads: bool = False, allow_pickle: bool = True,
+    encrypt: bool | None = None, progress_thread: bool | None = None, threads: bool = False,
+    max_ctas: int | None = None, allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """The group of all ranks that the launcher has started; without a launcher, a group of one rank.
 
@@ -33,15 +34,19 @@ def join(
     all ranks; default WAYWISER_ENCRYPT=1, or no. `progress_thread`: whether started operations (start_...) progress
     while the program computes; default WAYWISER_PROGRESS_THREAD=on, or no. `threads`: whether threads of this program
     may use different groups, made by split, at once; without it one thread at a time may be in a call, and each thread
-    may join by itself. `allow_pickle`: whether this rank sends and receives objects (send_object and so on), which are
-    pickled.
+    may join by itself. `max_ctas`: the most blocks of a kernel that carries out a collective of GPU arrays, so that the
+    program's kernels have the other multiprocessors; 0: no limit; the least of all ranks counts; default
+    WAYWISER_MAX_CTAS, or 0. `allow_pickle`: whether this rank sends and receives objects (send_object and so on), which
+    are pickled.
 
     Raises InputError for wrong options and variables, ranks of different versions and a wrong secret; DeadlineError if
     not all ranks come in time; UnavailableError if this machine cannot do it; TransferError if a rank ends meanwhile.
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, _core_of(gpus), on_failure, encrypt, progress_thread, threads), allow_pickle)
+    return Group(
+        _core.join(timeout, _core_of(gpus), on_failure, encrypt, progress_thread, threads, max_ctas), allow_pickle
+    )
 
 
 class Communicator(Protocol):
@@ -64,7 +69,8 @@ class Store(Protocol):
 def from_mpi4py(
     comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None,
     on_failure: OnFailure | None = None, encrypt: bool | None = None, progress_thread: bool | None = None,
-    threads: bool = False, allow_pickle: bool = True,
+    threads: bool = False, max_ctas: int | None = None,
+    allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
@@ -80,7 +86,7 @@ def from_mpi4py(
         host=lambda: root or _address_for(machines),
     )
     select_libucp()  # MPI's own UCX may have been loaded since
-    options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, threads, allow_pickle)
+    options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas, allow_pickle)
     return _form(_Seat("mpi4py", rank, size), words, options)
 
 
@@ -100,7 +106,8 @@ def unique_id(towards: str = "") -> bytes:
 def from_unique_id(
     id: bytes, rank: int, size: int, timeout: float | None = None, *, gpus: Gpus | None = None,
     on_failure: OnFailure | None = None, encrypt: bool | None = None, progress_thread: bool | None = None,
-    threads: bool = False, allow_pickle: bool = True,
+    threads: bool = False, max_ctas: int | None = None,
+    allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that have the same unique_id(); all of them call it, once with each id.
 
@@ -108,14 +115,17 @@ def from_unique_id(
     """
     from waywiser import _core
 
-    core = _core.join_by_id(id, rank, size, timeout, _core_of(gpus), on_failure, encrypt, progress_thread, threads)
+    core = _core.join_by_id(
+        id, rank, size, timeout, _core_of(gpus), on_failure, encrypt, progress_thread, threads, max_ctas
+    )
     return Group(core, allow_pickle)
 
 
 def from_torch(
     store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
     gpus: Gpus | None = None, on_failure: OnFailure | None = None, encrypt: bool | None = None,
-    progress_thread: bool | None = None, threads: bool = False, allow_pickle: bool = True,
+    progress_thread: bool | None = None, threads: bool = False, max_ctas: int | None = None,
+    allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that share a store of torch.distributed; all of them call it.
 
@@ -129,7 +139,7 @@ def from_torch(
         hear=lambda: store.get(key).decode(),
         host=lambda: root or _host_of(store),
     )
-    options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, threads, allow_pickle)
+    options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas, allow_pickle)
     return _form(_Seat("torch store", rank, size), words, options)
 
 
@@ -142,6 +152,7 @@ class _Options(NamedTuple):
     encrypt: bool | None
     progress_thread: bool | None
     threads: bool
+    max_ctas: int | None
     allow_pickle: bool
 
 
@@ -200,7 +211,7 @@ def _join_at(
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
     gpus = _core_of(options.gpus)
     core = _core.join_at(
-        (seat.launcher, seat.rank, seat.size), job, where, announce, options.timeout, gpus, *options[2:6]
+        (seat.launcher, seat.rank, seat.size), job, where, announce, options.timeout, gpus, *options[2:7]
     )
     return Group(core, options.allow_pickle)
 

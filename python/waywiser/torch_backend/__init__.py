@@ -26,18 +26,18 @@ __all__ = ["Options"]
 
 @dataclass
 class Options:
-    """The `pg_options` of init_process_group and new_group."""
+    """The `pg_options` of init_process_group and new_group: options of from_torch."""
 
     on_failure: Literal["raise", "abort"] | None = None
     encrypt: bool | None = None
+    max_ctas: int | None = None
 
 
 def _create(about: Any, options: Options | None) -> Any:
     options = options or Options()
     rank, size, seconds = about.group_rank, about.group_size, about.timeout.total_seconds()
-    group = from_torch(
-        about.store, rank, size, seconds, on_failure=options.on_failure, encrypt=options.encrypt
-    )  # fmt: skip
+    group = from_torch(about.store, rank, size, seconds, on_failure=options.on_failure, encrypt=options.encrypt,
+                       max_ctas=options.max_ctas)  # fmt: skip
     if hasattr(dist, "get_backend_impl"):  # PyTorch 2.14: a back end can be written in Python
         from waywiser.torch_backend.backend import Backend
 

@@ -11,6 +11,7 @@ import torch
 
 from waywiser.group import Group
 from waywiser.torch_backend.work import (
+    Lane,
     Tensor,
     Work,
     device_of,
@@ -37,7 +38,7 @@ class Calls:
     def attach(self, group: Group) -> None:
         self.group = group
         self._lock = threading.RLock()  # autograd has threads of its own
-        self._streams: dict[Any, Any] = {}  # of each GPU: where asynchronous operations are enqueued
+        self._lanes: dict[Any, Lane] = {}  # of each GPU
         self._begun_together: list[Work] | None = None  # since start_coalescing
 
     def getBackendName(self) -> str:
@@ -55,8 +56,8 @@ class Calls:
         """Also waits for earlier work of the current stream, and for all that has begun."""
         if torch.cuda.is_initialized():
             torch.cuda.current_stream().synchronize()
-        for stream in self._streams.values():
-            stream.synchronize()
+        for lane in self._lanes.values():
+            lane.stream.synchronize()
         return self._done([], lambda: self.group.barrier())
 
     def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
@@ -106,7 +107,10 @@ class Calls:
                 f"{self.group.size} ranks"
             )
         refuse_overlap("all_gather", [each for of_rank in outputs for each in of_rank])
-        works = [self.allgather([list(targets)], [one], opts) for one, targets in zip(tensors, zip(*outputs, strict=True), strict=True)]
+        works = [
+            self.allgather([list(targets)], [one], opts)
+            for one, targets in zip(tensors, zip(*outputs, strict=True), strict=True)
+        ]
         return Work.of_all(works, self._lock)
 
     def all_gather_single_coalesced(
@@ -233,43 +237,35 @@ class Calls:
         """
         if result.is_cuda:
 
-            def call() -> None:
-                getattr(self.group, name)(*arguments)
-                give_back(result, filled)
+            def call(stream: Any = None) -> None:
+                getattr(self.group, name)(*arguments, stream=stream)
+                if filled is not result:
+                    with torch.cuda.stream(stream):
+                        give_back(result, filled)
 
-            return self._done([result], call, [each for each in (filled, *arguments) if torch.is_tensor(each)], opts)
+            return self._done([result], call, [each for each in arguments if torch.is_tensor(each)], opts, call)
         with self._lock:
             future = getattr(self.group, f"start_{name}")(*arguments)
             return self._noted(Work([future], [result], self._lock, [lambda: give_back(result, filled)]))
 
     def _done(
-        self, result: list[Tensor], call: Callable[[], object], inputs: Sequence[Tensor] = (), opts: Any = None
+        self, result: list[Tensor], call: Callable[[], object], inputs: Sequence[Tensor] = (), opts: Any = None,
+        call_on: Callable[[Any], object] | None = None,
     ) -> Work:  # fmt: skip
+        """On a GPU an asynchronous operation is enqueued in a stream of its own, so that the program's kernels run
+        beside it; others, and those in a graph that is being captured, are in the current stream. `call_on`: the call
+        in a given stream.
+        """
         with self._lock:
             device = device_of([*result, *inputs])
-            if device is None:
+            if device is None or not getattr(opts, "asyncOp", True) or torch.cuda.is_current_stream_capturing():
                 call()
                 return self._noted(Work([], result, self._lock))
-            event = self._enqueue(device, call, [*result, *inputs], opts)
-            return self._noted(Work([], result, self._lock, enqueued=event))
-
-    def _enqueue(self, device: Any, call: Callable[[], object], tensors: Sequence[Tensor], opts: Any) -> Any:
-        """Returns the event after what `call` enqueues: for an asynchronous operation in a stream of its own, so that
-        the program's kernels run beside it; else, and in a graph that is being captured, in the current stream.
-        """
-        current = torch.cuda.current_stream(device)
-        if not getattr(opts, "asyncOp", True) or torch.cuda.is_current_stream_capturing():
-            call()
-            return current.record_event()
-        stream = self._streams.get(device)
-        if stream is None:
-            stream = self._streams[device] = torch.cuda.Stream(device, priority=-1)
-        stream.wait_stream(current)
-        with torch.cuda.stream(stream):
-            call()
-        for each in tensors:  # their memory is not used again before this operation has ended
-            each.record_stream(stream)
-        return stream.record_event()
+            lane = self._lanes.get(device)
+            if lane is None:
+                lane = self._lanes[device] = Lane(device)
+            event = lane.enqueue(call, call_on, {id(each): each for each in (*result, *inputs)}.values())
+            return self._noted(Work([], result, self._lock, enqueued=event, stream=lane.stream))
 
     # The names of PyTorch before 2.13.
     _allgather_base = all_gather_single

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -31,13 +31,13 @@ _OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max", "band": "m
 class Work(dist._Work):  # type: ignore[misc]
     """An operation that has begun: futures of the host, or what is enqueued in a stream of a GPU.
 
-    `then`: what is left to do when the futures are complete. `enqueued`: the event after it; if None, it is in the
-    current stream.
+    `then`: what is left to do when the futures are complete. `enqueued`: the event after it in `stream`, which is
+    another one than the caller's.
     """
 
     def __init__(
         self, futures: Sequence[Future[Any]], result: list[Tensor], lock: threading.RLock,
-        then: Sequence[Callable[[], object]] = (), enqueued: Any = None,
+        then: Sequence[Callable[[], object]] = (), enqueued: Any = None, stream: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._futures = list(futures)
@@ -45,9 +45,8 @@ class Work(dist._Work):  # type: ignore[misc]
         self._result = result
         self._lock = lock
         self._device = device_of(result)
-        if enqueued is None and self._device is not None:
-            enqueued = torch.cuda.current_stream(self._device).record_event()
         self._enqueued = enqueued
+        self._stream = stream
 
     @classmethod
     def of_all(cls, works: Sequence[Work], lock: threading.RLock) -> Work:
@@ -56,7 +55,8 @@ class Work(dist._Work):  # type: ignore[misc]
         then = [each for work in works for each in work._then]
         result = [tensor for work in works for tensor in work._result]
         events = [work._enqueued for work in works if work._enqueued is not None]
-        return cls(futures, result, lock, then, events[-1] if events else None)
+        stream = works[-1]._stream if events and not futures else None
+        return cls(futures, result, lock, then, events[-1] if events else None, stream)
 
     def is_completed(self) -> bool:
         with self._lock:
@@ -93,11 +93,39 @@ class Work(dist._Work):  # type: ignore[misc]
         """None: an operation that fails raises in wait() and is_completed()."""
 
     def get_future(self) -> Any:
-        """A complete future: PyTorch would wait for an incomplete one without letting the group progress."""
-        self.wait()
+        """A complete future: PyTorch would wait for an incomplete one without letting the group progress. On a GPU who
+        waits for it waits for the stream of the operation.
+        """
         future = torch.futures.Future(devices=[] if self._device is None else [self._device])
-        future.set_result(self._result)
+        if self._stream is None:
+            self.wait()
+        with torch.cuda.stream(self._stream):
+            future.set_result(self._result)
         return future
+
+
+class Lane:
+    """A stream of one GPU for asynchronous operations."""
+
+    def __init__(self, device: Any) -> None:
+        self.stream = torch.cuda.Stream(device, priority=-1)
+        self._device = device
+        self._before = torch.cuda.Event()
+
+    def enqueue(
+        self, call: Callable[[], object], call_on: Callable[[Any], object] | None, tensors: Iterable[Tensor]
+    ) -> Any:  # fmt: skip
+        """After all that the current stream has now. Returns the event after it."""
+        self._before.record(torch.cuda.current_stream(self._device))
+        self.stream.wait_event(self._before)
+        if call_on is not None:
+            call_on(self.stream)
+        else:
+            with torch.cuda.stream(self.stream):
+                call()
+        for each in tensors:  # their memory is not used again before this operation has ended
+            each.record_stream(self.stream)
+        return self.stream.record_event()
 
 
 def device_of(tensors: Sequence[Tensor]) -> Any:

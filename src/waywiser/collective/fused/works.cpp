@@ -8,6 +8,8 @@
 namespace waywiser::fused {
 namespace {
 
+constexpr unsigned most_threads = 512;
+
 constexpr Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
 
 bool scattered(Collective operation) {
@@ -41,6 +43,10 @@ std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
   return {};
 }
 
+KernelShape within(KernelShape shape, unsigned blocks) {
+  return shape.blocks <= blocks ? shape : KernelShape{shape.method, blocks, most_threads};
+}
+
 bool has_method(Collective operation, Method method) {
   switch (method) {
     case Method::two_shot:
@@ -53,7 +59,8 @@ bool has_method(Collective operation, Method method) {
 }
 
 void check_shape(const CollectiveCall& call, const KernelShape& shape) {
-  if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < block::max_ranks || shape.threads > 512)
+  if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < block::max_ranks ||
+      shape.threads > most_threads)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
   if (!has_method(call.operation, shape.method))

@@ -35,5 +35,7 @@ std::vector<FusedWork> works(const CollectiveCall& call, DataType type, ReduceOp
 Method default_method(const CollectiveCall& call, Bytes block, bool ll128);
 // The default grid of a method, for GPUs with so many multiprocessors.
 KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method, int multiprocessors);
+// The same with at most so many blocks, which then have more threads.
+KernelShape within(KernelShape shape, unsigned blocks);
 
 }  // namespace waywiser::fused

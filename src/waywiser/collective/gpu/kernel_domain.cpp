@@ -1,6 +1,7 @@
 #include "waywiser/collective/gpu/kernel_domain.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/kernels/block/ranks.hpp"
@@ -89,6 +90,7 @@ const RankOffer& KernelDomain::of(const std::vector<RankOffer>& offers, int plac
 RankOffer KernelDomain::first_offer() const {
   RankOffer mine;
   mine.kernels_on_shared_gpu = *session_.options().kernels_on_shared_gpu;
+  mine.max_ctas = *session_.options().max_ctas;
   mine.refuse(reason_of([&] {
     platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
     mine.multiprocessors = platform_.multiprocessors(gpu_.index);
@@ -177,6 +179,10 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
   for (int place = 1; place < size(); ++place)
     multiprocessors_ = std::min<int>(multiprocessors_, of(offers, place).multiprocessors);
   multiprocessors_ = std::max(multiprocessors_ / ranks_on_a_gpu_, 1);
+  max_ctas_ = std::numeric_limits<unsigned>::max();
+  for (int place = 0; place < size(); ++place)
+    if (const int most = of(offers, place).max_ctas; most > 0)
+      max_ctas_ = std::min(max_ctas_, static_cast<unsigned>(most));
   has_collectives_ = size() > 1 && serves_collectives(offers, ranks());
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
   why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;

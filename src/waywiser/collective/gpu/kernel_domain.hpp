@@ -59,6 +59,8 @@ class KernelDomain {
   ReceiveBuffers& buffers() noexcept { return buffers_; }
   // Of the smallest GPU of the part, for one of the ranks that share it: grids are equal at all its ranks.
   int multiprocessors() const noexcept { return multiprocessors_; }
+  // The most blocks of a collective's kernel that all ranks of the part allow.
+  unsigned max_ctas() const noexcept { return max_ctas_; }
   // The most ranks that share a GPU of the part.
   int ranks_on_a_gpu() const noexcept { return ranks_on_a_gpu_; }
   // Collective over a whole group: memory for larger operations. Returns the reason of a rank that has none left: then
@@ -100,6 +102,7 @@ class KernelDomain {
   std::vector<bool> peers_;  // in this part, served by kernels
   bool has_collectives_ = false, serves_all_parts_ = false;
   int multiprocessors_ = 0, ranks_on_a_gpu_ = 1;
+  unsigned max_ctas_ = 0;
   std::string why_not_whole_, why_no_ll128_, why_no_pairs_;
   std::string why_for_all_;  // a reason that is equal at all ranks of the part
 };

@@ -9,7 +9,6 @@
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
-
 KernelEngine::KernelEngine(RankExchange& exchange, Session& session, const Members& members, StreamOrder& order)
     : exchange_(exchange),
       session_(session),
@@ -88,6 +87,7 @@ void KernelEngine::run(const GpuAlgorithm& way, const CollectiveCall& call, Redu
   const fused::Method method = by_ll ? way.method : fused::Method::one_shot;
   fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), method, domain_.multiprocessors());
   if (way.blocks != 0) shape = fused::KernelShape{method, way.blocks, way.threads};
+  shape = fused::within(shape, domain_.max_ctas());
   domain_.fused()->set_deadline(session_.timeout());
   domain_.fused()->enqueue(call, type, op, input, output, stream, shape, as);
 }

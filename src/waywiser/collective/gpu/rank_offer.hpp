@@ -20,7 +20,7 @@ struct RankOffer {
   Bytes share = 0, most = 0;  // of the receive arena
   std::array<char, 256> why_not{}, why_no_ll128{};
   bool kernels_on_shared_gpu = false;
-  std::int32_t multiprocessors = 0;
+  std::int32_t multiprocessors = 0, max_ctas = 0;
   std::uint32_t reached = 0;  // one bit for each rank of its domain whose memory it has opened
 
   void refuse(const std::string& why) { why.copy(why_not.data(), why_not.size() - 1); }

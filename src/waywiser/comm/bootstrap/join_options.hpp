@@ -43,6 +43,10 @@ struct JoinOptions {
   // Whether threads of this program may use different groups of the rank at once. Two threads in one group are refused
   // even so. A call that waits then gives way to those of other threads, which takes time.
   bool threads = false;
+  // The most blocks of a kernel that carries out a collective of GPU arrays, so that kernels of the program have the
+  // other multiprocessors (NCCL's name); 0: no limit. The least of all ranks that have one counts. Default:
+  // WAYWISER_MAX_CTAS, or 0.
+  std::optional<int> max_ctas;
   // How long other ranks may take to release the memory of a failed call, in seconds. Then this process ends.
   Seconds letting_go = 5;
   // The plan, equal in all ranks: it chooses the paths of messages. Default: the plan of WAYWISER_PLAN, or none.

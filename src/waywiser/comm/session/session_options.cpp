@@ -29,15 +29,20 @@ bool wants_kernels_on_shared_gpu() {
   throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU=" + quoted(text, 40) + " must be host or kernels");
 }
 
-std::optional<int> progress_core_of_environment() {
-  const auto text = environment("WAYWISER_PROGRESS_CORE");
+// Throws invalid_input with `must`.
+std::optional<int> number_of_environment(const char* name, const char* must) {
+  const auto text = environment(name);
   if (!text || text->empty()) return {};
-  int core = 0;
-  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), core);
+  int number = 0;
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (problem != std::errc() || end != text->data() + text->size())
-    throw Error(ErrorKind::invalid_input,
-                "WAYWISER_PROGRESS_CORE=" + quoted(*text, 40) + " must be the number of a core");
-  return core;
+    throw Error(ErrorKind::invalid_input, std::string(name) + "=" + quoted(*text, 40) + " must be " + must);
+  return number;
+}
+
+void check_ctas(int most) {
+  if (most >= 0) return;
+  throw Error(ErrorKind::invalid_input, "max_ctas is " + std::to_string(most) + ": a number of blocks, or 0: no limit");
 }
 
 bool wants_progress_thread() {
@@ -59,7 +64,11 @@ JoinOptions with_environment(JoinOptions options) {
   if (!options.encrypt) options.encrypt = wants_encryption();
   if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
   if (!options.progress_thread) options.progress_thread = wants_progress_thread();
-  if (!options.progress_core) options.progress_core = progress_core_of_environment();
+  if (!options.progress_core)
+    options.progress_core = number_of_environment("WAYWISER_PROGRESS_CORE", "the number of a core");
+  if (!options.max_ctas)
+    options.max_ctas = number_of_environment("WAYWISER_MAX_CTAS", "a number of blocks").value_or(0);
+  check_ctas(*options.max_ctas);
   if (options.progress_core) check_core(*options.progress_core);
   return options;
 }
