@@ -61,7 +61,7 @@ class PyShuffle {
       if (given == nullptr) throw Error(ErrorKind::invalid_input, failed);
       return parse_schema(*given);
     };
-    const ShuffleOptions options{parts, budget("budget"), piece("piece"), purpose};
+    const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose};
     without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, parsed, options); });
   }
   PyShuffle(PyShuffle&&) = default;

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "tests/base/error_of.hpp"
 #include "tests/table/made_up_table.hpp"
 #include "waywiser/table/mix.hpp"
-#include "waywiser/table/piece_exchange.hpp"
 #include "waywiser/table/row_hash.hpp"
 #include "waywiser/table/unpack.hpp"
 
@@ -19,7 +19,7 @@ struct Packed {
   Packed(const TableSchema& with, const Batch& batch, const RowSet& rows) : schema(with) {
     const Packing packing(schema, batch.array(), rows);
     nodes = packing.nodes(), bytes = packing.bytes();
-    block = new_block(bytes);
+    block = {new std::byte[bytes], std::default_delete<std::byte[]>()};
     packing.write(block.get());
     count = rows.size();
   }

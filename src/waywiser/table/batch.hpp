@@ -69,6 +69,8 @@ class ColumnValues {
     return {type_->children[number], type_->is_dictionary ? *array_->dictionary : *array_->children[number]};
   }
   std::int64_t offset() const noexcept { return array_->offset; }
+  // A bitmap, which begins offset() bits before row 0.
+  const std::byte* bits(std::size_t number) const noexcept { return buffer<std::byte>(static_cast<int>(number)); }
 
  private:
   template <typename T>

@@ -18,6 +18,7 @@ struct PackedNode {
   std::uint64_t rows = 0, nulls = 0;
   std::array<std::uint64_t, 3> bytes{};  // of each buffer: validity, values or offsets, data
 };
+inline constexpr std::uint64_t unknown_nulls = ~std::uint64_t{0};  // some, or none: the bits tell
 inline constexpr Bytes packed_alignment = 64;
 
 // The buffers that a node of `rows` rows has, in bytes; those that the schema alone does not tell are 0.

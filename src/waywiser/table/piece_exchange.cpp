@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 namespace {
@@ -18,20 +19,28 @@ constexpr Bytes longest_block = Bytes{1} << 40;
 
 static_assert(sizeof(PieceHead) == head_words * 8 && sizeof(PackedNode) == node_words * 8);
 
-Elements bytes_at(std::byte* data, Bytes bytes) { return {Region{data, bytes, host(0)}, DataType::uint8}; }
-
 bool is_done(Future& future) { return !future.is_under_way() || future.done(); }
 
 }  // namespace
 
-std::shared_ptr<std::byte> new_block(Bytes bytes) {
-  constexpr std::align_val_t alignment{packed_alignment};
-  auto* data = static_cast<std::byte*>(::operator new(std::max<Bytes>(bytes, 1), alignment));
-  return {data, [](std::byte* it) { ::operator delete(it, alignment); }};
+MakeBlock blocks_in(const Group& group, Place place) {
+  if (place.is_gpu())
+    return [platform = group.platform(), place](Bytes bytes) {
+      const auto memory =
+          std::make_shared<const Memory>(platform->allocate(place, std::max<Bytes>(bytes, 1), Allocation::gpu));
+      return std::shared_ptr<std::byte>(memory, memory->region().data);
+    };
+  return [](Bytes bytes) {
+    constexpr std::align_val_t alignment{packed_alignment};
+    auto* data = static_cast<std::byte*>(::operator new(std::max<Bytes>(bytes, 1), alignment));
+    return std::shared_ptr<std::byte>(data, [](std::byte* it) { ::operator delete(it, alignment); });
+  };
 }
 
-PieceExchange::PieceExchange(Group group, std::size_t nodes, Bytes budget, Arrival arrival)
+PieceExchange::PieceExchange(Group group, Place place, std::size_t nodes, Bytes budget, Arrival arrival)
     : group_(std::move(group)),
+      place_(place),
+      new_block_(blocks_in(group_, place)),
       words_(head_words + node_words * nodes),
       budget_(budget),
       arrival_(std::move(arrival)),
@@ -48,7 +57,7 @@ bool PieceExchange::Outgoing::is_over() { return is_done(head) && is_done(body);
 std::shared_ptr<std::byte> PieceExchange::block_out(Bytes bytes) {
   turn();
   while (out_ > 0 && out_ + bytes > budget_ / 2) wait();
-  return new_block(bytes);
+  return new_block_(bytes);
 }
 
 void PieceExchange::send(int to, const PieceHead& head, const std::vector<PackedNode>& nodes,
@@ -64,7 +73,7 @@ void PieceExchange::send(int to, const PieceHead& head, const std::vector<Packed
   out.head = group_.send(std::span<const std::uint64_t>(*words), to, head_tag, Mode::begin);
   out.head.keep(words);
   if (!has_body) return;
-  out.body = group_.send(bytes_at(block.get(), head.bytes), to, body_tag, Mode::begin);
+  out.body = group_.send(bytes_at(block, head.bytes), to, body_tag, Mode::begin);
   out.body.keep(std::move(block));
 }
 
@@ -113,8 +122,8 @@ bool PieceExchange::move_on(Incoming& from) {
       if (in_ > 0 && in_ + bytes > budget_ / 2) return false;
       in_ += bytes;
       note();
-      from.block = new_block(bytes);
-      from.body = group_.recv(bytes_at(from.block.get(), bytes), from.from, body_tag, Mode::begin);
+      from.block = new_block_(bytes);
+      from.body = group_.recv(bytes_at(from.block, bytes), from.from, body_tag, Mode::begin);
       from.awaits = Awaits::body;
       return true;
     }
@@ -154,6 +163,10 @@ void PieceExchange::hand_over(Incoming& from) {
     ask_for_head(from);
   }
   arrival_(std::move(piece));
+}
+
+Elements PieceExchange::bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const {
+  return {Region{block.get(), bytes, place_}, DataType::uint8};
 }
 
 void PieceExchange::note() noexcept { most_ = std::max(most_, out_ + in_); }

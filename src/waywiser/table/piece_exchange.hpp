@@ -26,15 +26,20 @@ struct ArrivedPiece {
   std::shared_ptr<const std::byte> block;
 };
 
-// Blocks of host memory between all ranks of a group, each behind a message with its length. Bytes under way, out and
+// Makes a block at a multiple of 64 bytes.
+using MakeBlock = std::function<std::shared_ptr<std::byte>(Bytes)>;
+MakeBlock blocks_in(const Group& group, Place place);
+
+// Blocks of memory between all ranks of a group, each behind a message with its length. Bytes under way, out and
 // in, stay within a budget: a block out waits for room, and one that comes is asked for when there is room. A single
 // block may exceed it.
 class PieceExchange {
  public:
   using Arrival = std::function<void(ArrivedPiece&&)>;
 
-  // `nodes`: of each piece. `arrival` gets pieces in the order in which each rank sent them.
-  PieceExchange(Group group, std::size_t nodes, Bytes budget, Arrival arrival);
+  // `place`: of all blocks of this rank. `nodes`: of each piece. `arrival` gets pieces in the order in which each rank
+  // sent them.
+  PieceExchange(Group group, Place place, std::size_t nodes, Bytes budget, Arrival arrival);
 
   // Waits until a block of so many bytes may be under way.
   std::shared_ptr<std::byte> block_out(Bytes bytes);
@@ -47,7 +52,7 @@ class PieceExchange {
   // Nothing goes out any more, and every rank has sent its end.
   bool is_over() const noexcept { return outgoing_.empty() && open_ == 0; }
 
-  Group& group() noexcept { return group_; }
+  const MakeBlock& new_block() const noexcept { return new_block_; }
   Bytes most_under_way() const noexcept { return most_; }
   Seconds waited() const noexcept { return waited_; }
 
@@ -72,7 +77,11 @@ class PieceExchange {
   void hand_over(Incoming& from);
   void note() noexcept;
 
+  Elements bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const;
+
   Group group_;
+  Place place_;
+  MakeBlock new_block_;
   std::size_t words_;
   Bytes budget_, out_ = 0, in_ = 0, most_ = 0;
   Arrival arrival_;
@@ -81,8 +90,5 @@ class PieceExchange {
   int open_ = 0;
   Seconds waited_ = 0;
 };
-
-// Host memory, at a multiple of 64 bytes.
-std::shared_ptr<std::byte> new_block(Bytes bytes);
 
 }  // namespace waywiser

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/device/stream.hpp"
 #include "waywiser/group/group.hpp"
+#include "waywiser/table/gpu_pack.hpp"
 #include "waywiser/table/mix.hpp"
 #include "waywiser/table/row_hash.hpp"
 #include "waywiser/table/schema_agreement.hpp"
@@ -39,6 +42,7 @@ ShuffleOptions with_parts(ShuffleOptions options, int ranks) {
 // The rows of each part, in their order.
 std::vector<std::vector<std::int64_t>> rows_by_part(std::span<const std::uint64_t> hashes, int parts) {
   std::vector<std::vector<std::int64_t>> rows(static_cast<std::size_t>(parts));
+  for (auto& of_part : rows) of_part.reserve(hashes.size() / rows.size() * 9 / 8);
   for (std::size_t row = 0; row < hashes.size(); ++row)
     rows[static_cast<std::size_t>(part_of_hash(hashes[row], parts))].push_back(static_cast<std::int64_t>(row));
   return rows;
@@ -47,9 +51,12 @@ std::vector<std::vector<std::int64_t>> rows_by_part(std::span<const std::uint64_
 TableSchema agreed(Group& group, const std::function<TableSchema()>& schema, const ShuffleOptions& options) {
   const auto parse = [&] {
     check_options(options);
+    if (options.place.is_gpu() && options.place.index >= group.platform()->gpu_count())
+      refuse_shuffle("there is no " + text(options.place));
     return schema();
   };
-  return agreed_schema(group, parse, options.purpose + " into " + std::to_string(options.parts) + " parts");
+  const std::string where = options.place.is_gpu() ? " on GPUs" : "";
+  return agreed_schema(group, parse, options.purpose + " into " + std::to_string(options.parts) + " parts" + where);
 }
 
 // Its messages meet no others.
@@ -66,13 +73,16 @@ Shuffle::Shuffle(Group& group, const std::function<TableSchema()>& schema, Shuff
       schema_(agreed(group, schema, options_)),
       given_(static_cast<std::size_t>(options_.parts)),
       ended_(static_cast<std::size_t>(group.size())),
-      exchange_(own_group(group), schema_.nodes(), options_.budget,
+      stream_(options_.place.is_gpu() ? group.platform()->open_stream(options_.place) : nullptr),
+      exchange_(own_group(group), options_.place, schema_.nodes(), options_.budget,
                 [this](ArrivedPiece&& piece) { arrive(std::move(piece)); }) {
   const auto ranks = static_cast<std::size_t>(group.size());
   counts_.peers.resize(ranks);
   for (int part = group.rank(); part < options_.parts; part += group.size())
     taken_.push_back({std::vector<Sums>(ranks), std::vector<std::vector<Batch>>(ranks)});
 }
+
+Shuffle::~Shuffle() = default;
 
 int Shuffle::owner_of(int part) const {
   check_part(part);
@@ -82,11 +92,13 @@ int Shuffle::owner_of(int part) const {
 void Shuffle::insert(const Batch& batch, int part) {
   require_open(part);
   check_batch(schema_, batch.array());
+  if (stream_) return add_rows_of_gpu(batch, part);
   add_rows(batch, part, RowSet(0, batch.rows()));
 }
 
 void Shuffle::insert(const Batch& batch, std::span<const int> keys) {
   if (keys.empty()) refuse_shuffle("no key is given");
+  if (stream_) throw Error(ErrorKind::unavailable, "a shuffle of tables: rows on GPUs are not hashed: name their part");
   check_batch(schema_, batch.array());
   const auto rows = rows_by_part(hash_rows(schema_, batch.array(), keys), parts());
   for (int part = 0; part < parts(); ++part)
@@ -108,26 +120,49 @@ void Shuffle::add_rows(const Batch& batch, int part, const RowSet& rows) {
       rows_at_once_ = std::min(rows_at_once_, count / 2);
       continue;
     }
-    send_rows(packing, part, count);
+    send_rows(part, count, packing.nodes(), packing.bytes(), [&](std::byte* into) { packing.write(into); });
     first += count;
   }
 }
 
-void Shuffle::send_rows(const Packing& packing, int part, std::int64_t rows) {
+void Shuffle::add_rows_of_gpu(const Batch& batch, int part) {
+  const Seconds timeout = group_.timeout();
+  const auto packed = [&](std::int64_t first, std::int64_t count) {
+    return GpuPacking(schema_, batch.array(), first, count, *stream_, timeout);
+  };
+  std::int64_t at_once = std::max<std::int64_t>(batch.rows(), 1);
+  if (const Bytes all = packed(0, batch.rows()).bytes(); all > options_.piece && can_be_cut(schema_))
+    at_once = std::max<std::int64_t>(8, at_once * static_cast<std::int64_t>(options_.piece) /
+                                            static_cast<std::int64_t>(all) / 8 * 8);  // bits begin at bytes
+  for (std::int64_t first = 0; first < batch.rows(); first += at_once) {
+    const std::int64_t count = std::min(at_once, batch.rows() - first);
+    const GpuPacking packing = packed(first, count);
+    send_rows(part, count, packing.nodes(), packing.bytes(), [&](std::byte* into) {
+      packing.write({into, packing.bytes(), options_.place});
+      stream_->synchronize(Deadline::in(timeout));
+    });
+  }
+}
+
+void Shuffle::send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes,
+                        const Write& write) {
   const int to = owner_of(part);
-  PieceHead head{PieceKind::rows, static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(rows), packing.bytes(),
-                 0};
-  std::shared_ptr<std::byte> block = to == group_.rank() ? new_block(head.bytes) : exchange_.block_out(head.bytes);
-  packing.write(block.get());
-  head.hash = hash_of_bytes(block.get(), head.bytes);
+  PieceHead head{PieceKind::rows, static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(rows), bytes, 0};
+  std::shared_ptr<std::byte> block = to == group_.rank() ? exchange_.new_block()(bytes) : exchange_.block_out(bytes);
+  write(block.get());
+  head.hash = hash_of_block(block.get(), bytes);
   Sums& sums = given_[static_cast<std::size_t>(part)].sums;
   sums = {sums.rows + head.rows, sums.pieces + 1, mixed(sums.hash, head.hash)};
   ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(to)];
   peer.rows_out += head.rows, peer.bytes_out += head.bytes, ++peer.pieces_out;
   if (to == group_.rank())
-    arrive({to, head, packing.nodes(), std::move(block)});
+    arrive({to, head, nodes, std::move(block)});
   else
-    exchange_.send(to, head, packing.nodes(), std::move(block));
+    exchange_.send(to, head, nodes, std::move(block));
+}
+
+std::uint64_t Shuffle::hash_of_block(const std::byte* block, Bytes bytes) const {
+  return stream_ ? 0 : hash_of_bytes(block, bytes);
 }
 
 void Shuffle::complete(int part) {
@@ -203,10 +238,10 @@ void Shuffle::arrive(ArrivedPiece&& piece) {
 void Shuffle::take_rows(ArrivedPiece&& piece) {
   Taken& here = taken(piece.head.part);
   const auto from = static_cast<std::size_t>(piece.from);
-  if (!piece.block) piece.block = new_block(0);
-  const std::uint64_t hash = hash_of_bytes(piece.block.get(), piece.head.bytes);
-  here.pieces[from].push_back(
-      unpack(schema_, static_cast<std::int64_t>(piece.head.rows), piece.nodes, piece.block, piece.head.bytes));
+  if (!piece.block) piece.block = exchange_.new_block()(0);
+  const std::uint64_t hash = hash_of_block(piece.block.get(), piece.head.bytes);
+  here.pieces[from].push_back(unpack(schema_, static_cast<std::int64_t>(piece.head.rows), piece.nodes, piece.block,
+                                     piece.head.bytes, stream_ != nullptr));
   Sums& sums = here.of_rank[from];
   sums = {sums.rows + piece.head.rows, sums.pieces + 1, mixed(sums.hash, hash)};
   ShuffleCounts::Peer& peer = counts_.peers[from];

@@ -16,11 +16,13 @@
 namespace waywiser {
 
 class Group;
+class Stream;
 
 struct ShuffleOptions {
   int parts = 0;                      // 0: one for each rank
   Bytes budget = Bytes{256} << 20;    // of pieces under way at this rank
   Bytes piece = Bytes{4} << 20;       // of rows that go in one message, at most; one row may be longer
+  Place place = host(0);              // of the batches that this rank inserts and extracts
   std::string purpose = "a shuffle";  // what the ranks must agree on, in the words of an error
 };
 
@@ -39,6 +41,9 @@ struct ShuffleCounts {
 // within the budget: insert() waits for room, and takes what comes meanwhile. What has come and is not extracted is
 // the result, and not in the budget. Threads: its calls are calls of the group, which must outlive it. A shuffle that
 // is destroyed before it is over ends the group.
+//
+// On GPUs a batch goes to one part, by copies, and its work must be complete; only tables without offsets are cut into
+// pieces. What has come is complete. The rows are checked at the end, a hash of them is not.
 class Shuffle {
  public:
   // Collective. Throws the same at all ranks, before any row moves: invalid_input for schemas that differ, names that
@@ -48,6 +53,7 @@ class Shuffle {
   Shuffle(Group& group, const std::function<TableSchema()>& schema, ShuffleOptions options);
   Shuffle(const Shuffle&) = delete;
   Shuffle& operator=(const Shuffle&) = delete;
+  ~Shuffle();
 
   const TableSchema& schema() const noexcept { return schema_; }
   int parts() const noexcept { return options_.parts; }
@@ -86,7 +92,11 @@ class Shuffle {
   };
 
   void add_rows(const Batch& batch, int part, const RowSet& rows);
-  void send_rows(const Packing& packing, int part, std::int64_t rows);
+  void add_rows_of_gpu(const Batch& batch, int part);
+  // `write` fills a block with `bytes`.
+  using Write = std::function<void(std::byte*)>;
+  void send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes, const Write& write);
+  std::uint64_t hash_of_block(const std::byte* block, Bytes bytes) const;
   void arrive(ArrivedPiece&& piece);
   void take_rows(ArrivedPiece&& piece);
   void end_part(const ArrivedPiece& piece);
@@ -104,6 +114,7 @@ class Shuffle {
   ShuffleCounts counts_;
   std::int64_t rows_at_once_ = 1 << 16;
   bool is_finished_ = false;
+  std::unique_ptr<Stream> stream_;  // of the GPU
   PieceExchange exchange_;
 };
 

@@ -63,8 +63,8 @@ std::uint64_t last_offset(const void* buffer, std::uint64_t rows) {
 
 class Unpacking {
  public:
-  Unpacking(std::span<const PackedNode> nodes, const std::shared_ptr<const std::byte>& block, Bytes bytes)
-      : nodes_(nodes), block_(block), bytes_(bytes) {}
+  Unpacking(std::span<const PackedNode> nodes, const std::shared_ptr<const std::byte>& block, Bytes bytes, bool on_gpu)
+      : nodes_(nodes), block_(block), bytes_(bytes), on_gpu_(on_gpu) {}
 
   Batch table(const TableSchema& schema, std::uint64_t rows) {
     if (schema.nodes() != nodes_.size()) refuse_piece("the number of columns");
@@ -79,14 +79,15 @@ class Unpacking {
   // Without `rows`: as many as the node says.
   Batch values(const ColumnType& type, std::optional<std::uint64_t> rows) {
     const PackedNode& node = nodes_[next_++];
-    if (node.rows != rows.value_or(node.rows) || node.rows > most_rows || node.nulls > node.rows)
+    if (node.rows != rows.value_or(node.rows) || node.rows > most_rows ||
+        (node.nulls > node.rows && node.nulls != unknown_nulls))
       refuse_piece("the number of rows");
     auto owner = std::make_unique<ArrayOwner>();
     owner->block = block_;
     take_buffers(type, node, *owner);
     owner->arrays.reserve(type.children.size());
     std::optional<std::uint64_t> within;
-    if (!type.is_dictionary) within = rows_within(type, node, *owner);
+    if (!type.is_dictionary && !(on_gpu_ && has_offsets(type))) within = rows_within(type, node, *owner);
     for (const ColumnType& child : type.children) owner->arrays.push_back(values(child, within));
     return array_of(std::move(owner), node, buffers_in(type.layout), type.is_dictionary);
   }
@@ -103,9 +104,13 @@ class Unpacking {
     }
   }
 
+  static bool has_offsets(const ColumnType& type) {
+    return type.layout == ColumnLayout::list || type.layout == ColumnLayout::binary;
+  }
+
   static std::uint64_t rows_within(const ColumnType& type, const PackedNode& node, const ArrayOwner& owner) {
     if (type.layout == ColumnLayout::fixed_list) return node.rows * static_cast<std::uint64_t>(type.elements);
-    if (type.layout != ColumnLayout::list && type.layout != ColumnLayout::binary) return node.rows;
+    if (!has_offsets(type)) return node.rows;
     const std::uint64_t last = type.width == 4 ? last_offset<std::int32_t>(owner.buffers[1], node.rows)
                                                : last_offset<std::int64_t>(owner.buffers[1], node.rows);
     if (type.layout == ColumnLayout::binary && last != node.bytes[2]) refuse_piece("the bytes of strings");
@@ -116,14 +121,15 @@ class Unpacking {
   std::span<const PackedNode> nodes_;
   const std::shared_ptr<const std::byte>& block_;
   Bytes bytes_, at_ = 0;
+  bool on_gpu_;
   std::size_t next_ = 0;
 };
 
 }  // namespace
 
 Batch unpack(const TableSchema& schema, std::int64_t rows, std::span<const PackedNode> nodes,
-             const std::shared_ptr<const std::byte>& block, Bytes bytes) {
-  return Unpacking(nodes, block, bytes).table(schema, static_cast<std::uint64_t>(rows));
+             const std::shared_ptr<const std::byte>& block, Bytes bytes, bool on_gpu) {
+  return Unpacking(nodes, block, bytes, on_gpu).table(schema, static_cast<std::uint64_t>(rows));
 }
 
 }  // namespace waywiser
