@@ -147,6 +147,9 @@ def test_budget_parts_and_nulls() -> None:
     print(sum(part.num_rows for part in parts.values()), "rows", flush=True)
     a = pa.table({"k": [1, None], "j": [group.rank, 5], "a": [10, 20]})
     b = pa.table({"k": pa.array([1, None], pa.int64()), "j": [0, 5], "a": ["x", "y"]})
+    many, none = np.arange(200_000), np.arange(0)
+    long = [pa.table({"k": many if group.rank == owner else none}) for owner in (0, 1)]  # each from one rank alone
+    print(table.merge(group, *long, "k", budget=1 << 20, piece=1 << 18).num_rows in range(99_000, 101_000), flush=True)
     for how in ("inner", "outer", "anti"):
         rows = [table.merge(group, a, b, ["k", "j"], how=how, nulls_equal=equal).num_rows for equal in (False, True)]
         print(how, *group.all_reduce(np.array(rows)), flush=True)
@@ -157,6 +160,7 @@ def test_budget_parts_and_nulls() -> None:
     # Two ranks give each row of b, and rank 0 alone has a k of 1 with a j of 0.
     assert lines == sorted([
         *2 * ["anti 3 1", "inner 2 6", "outer 7 7", "['k', 'j', 'a', 'a_right']"],
+        *2 * ["True"],
         "0 rows",
         "80000 rows",
         *2 * ["InputError: a shuffle of tables: this rank has completed part 0"],

@@ -64,9 +64,9 @@ def merge(
     from_right = Shuffle._of(group, lambda: plan.right.table.schema, purpose + ", right", None, budget, piece)
     keeps_left, keeps_right = how in ("left", "outer", "anti"), how in ("right", "outer")
     _give(from_left, plan.left.table, plan.left_keys, nulls_equal, keeps_left, group.rank)
+    mine = one_part(from_left)  # before the other begins: a rank that waits in one shuffle takes nothing of another
     _give(from_right, plan.right.table, plan.right_keys, nulls_equal, keeps_right, group.rank)
-    from_right.finish()
-    mine, others = one_part(from_left), one_part(from_right)
+    others = one_part(from_right)
     return plan.left.back(_joined(plan, mine, others, how, nulls_equal))
 
 

@@ -49,7 +49,8 @@ class Shuffle:
     Raises, at all ranks and before any row moves: InputError for schemas that differ, two columns of one name, or
     options that make no sense; UnavailableError for a type that is not served. Later calls raise as every call of a
     group, and CorruptionError at all ranks if the rows of a part, or their hash, are not those that were sent. A
-    shuffle that is dropped before it is over ends the group.
+    shuffle that is dropped before it is over ends the group. A rank that waits elsewhere takes no pieces: between the
+    first `insert` and the end of the loop over the parts, make no collective and insert into no other shuffle.
     """
 
     def __init__(

@@ -40,7 +40,8 @@ struct ShuffleCounts {
 // it comes, and extracts each of its parts when all ranks have completed it; there is no barrier. Pieces under way stay
 // within the budget: insert() waits for room, and takes what comes meanwhile. What has come and is not extracted is
 // the result, and not in the budget. Threads: its calls are calls of the group, which must outlive it. A shuffle that
-// is destroyed before it is over ends the group.
+// is destroyed before it is over ends the group. A rank that waits elsewhere takes no pieces: another shuffle and
+// collectives come before the first insert or after the last part.
 //
 // On GPUs a batch goes to one part, by copies, and its work must be complete; only tables without offsets are cut into
 // pieces. What has come is complete. The rows are checked at the end, a hash of them is not.
