@@ -32,7 +32,7 @@ inline std::uint64_t hash_of_bytes(const std::byte* data, Bytes bytes) noexcept 
   };
   Bytes at = 0;
   for (; at + 32 <= bytes; at += 32)
-    for (int lane = 0; lane < 4; ++lane)
+    for (Bytes lane = 0; lane < 4; ++lane)
       lanes[lane] = (std::rotl(lanes[lane], 29) ^ word(data + at + 8 * lane)) * 0x9e3779b97f4a7c15ull;
   for (int lane = 0; at < bytes; at += 8, lane = (lane + 1) % 4) {
     std::uint64_t last = 0;

@@ -21,8 +21,8 @@ void write_bits(std::byte* into, std::int64_t count, Truth truth) {
 
 template <Bytes width>
 void gather_fixed(std::byte* into, const std::byte* from, const RowSet& rows) {
-  for (std::int64_t i = 0; i < rows.size(); ++i)
-    std::memcpy(into + static_cast<Bytes>(i) * width, from + static_cast<Bytes>(rows[i]) * width, width);
+  const std::int64_t *list = rows.list(), *end = list + rows.size();
+  for (; list != end; ++list, into += width) std::memcpy(into, from + static_cast<Bytes>(*list) * width, width);
 }
 
 void copy_fixed(std::byte* into, const std::byte* from, Bytes width, const RowSet& rows) {

@@ -100,12 +100,12 @@ void Shuffle::insert(const Batch& batch, std::span<const int> keys) {
   if (keys.empty()) refuse_shuffle("no key is given");
   if (stream_) throw Error(ErrorKind::unavailable, "a shuffle of tables: rows on GPUs are not hashed: name their part");
   check_batch(schema_, batch.array());
-  const auto rows = rows_by_part(hash_rows(schema_, batch.array(), keys), parts());
+  auto rows = rows_by_part(hash_rows(schema_, batch.array(), keys), parts());
   for (int part = 0; part < parts(); ++part)
     if (!rows[static_cast<std::size_t>(part)].empty()) require_open(part);
   for (int part = 0; part < parts(); ++part)
-    if (const auto& of_part = rows[static_cast<std::size_t>(part)]; !of_part.empty())
-      add_rows(batch, part, RowSet(of_part));
+    if (auto& of_part = rows[static_cast<std::size_t>(part)]; !of_part.empty())
+      add_rows(batch, part, RowSet(std::move(of_part)));
 }
 
 // In pieces, whose number of rows follows from the bytes of those before.
