@@ -44,7 +44,7 @@ nb::object capsule_of(Batch batch) {
   };
   nb::object capsule = nb::steal(PyCapsule_New(owner.get(), "arrow_array", free));
   if (!capsule.is_valid()) throw nb::python_error();
-  owner.release();
+  static_cast<void>(owner.release());
   return capsule;
 }
 

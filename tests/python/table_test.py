@@ -101,6 +101,8 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
     view = pa.schema([("s", pa.string_view())])
     said(lambda: table.Shuffle(group, view))
     said(lambda: table.Shuffle(group, a, budget=100))
+    said(lambda: table.Shuffle(group, a, parts="3" if odd else 3))
+    said(lambda: table.Shuffle(group, a, parts=0 if odd else 2))
     print(table.shuffle(group, a, "k").num_rows in range(5), flush=True)
     """
     status, lines, errors = run(2, TABLES + code)
@@ -119,6 +121,8 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
         "InputError: rank 0: with suffix='' two columns of the result have one name",
         "UnavailableError: rank 0: column 's': its type, 'vu' in Arrow, is not served",
         "InputError: rank 0: a shuffle of tables: a budget of 100 bytes is less than four pieces of 4194304",
+        "InputError: rank 1: parts= is a whole number, not str",
+        "InputError: rank 1: parts=0 is out of range",
         "True",
     ])  # fmt: skip
 
@@ -133,6 +137,7 @@ def test_budget_parts_and_nulls() -> None:
     said(lambda: moved.insert(a, part=0))
     said(lambda: moved.insert(a.select(["k"]), part=1))
     said(lambda: moved.insert(a, part=1, on="k"))
+    said(lambda: moved.insert(a, part=1.5))
     parts = dict(moved)
     assert sorted(parts) == [group.rank, group.rank + 2]
     if odd:
@@ -165,6 +170,7 @@ def test_budget_parts_and_nulls() -> None:
         "80000 rows",
         *2 * ["InputError: a shuffle of tables: this rank has completed part 0"],
         *2 * ["InputError: insert takes on= or part="],
+        *2 * ["InputTypeError: part= is a whole number, not float"],
         *2 * ["InputError: insert: the table has 1 columns, not 2"],
     ])  # fmt: skip
 

@@ -109,7 +109,7 @@ TEST(GpuShuffle, EachPartComesToTheGpuOfItsOwner) {
                 options.place = tables.place();
                 Shuffle shuffle(group, schema.get(), options);
                 for (int part = 0; part < 3; ++part) {
-                  shuffle.insert(tables.batch(numbers_from(1000 * group.rank(), 1000)), part);
+                  shuffle.insert(tables.batch(numbers_from(std::int64_t{1000} * group.rank(), 1000)), part);
                   shuffle.insert(tables.batch({}), part);
                   shuffle.insert(tables.batch({7}), part);
                 }
@@ -119,7 +119,7 @@ TEST(GpuShuffle, EachPartComesToTheGpuOfItsOwner) {
                 for (const Batch& each : shuffle.extract(group.rank()))
                   for (const std::int64_t key : tables.keys_of(each)) found.push_back(key);
                 for (int rank = 0; rank < 3; ++rank) {
-                  for (const std::int64_t key : numbers_from(1000 * rank, 1000)) wanted.push_back(key);
+                  for (const std::int64_t key : numbers_from(std::int64_t{1000} * rank, 1000)) wanted.push_back(key);
                   wanted.push_back(7);
                 }
                 require_that(found == wanted, "other rows");

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from waywiser.errors import InputError
+from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, arrow, given, names, places
 
 if TYPE_CHECKING:
@@ -88,16 +89,17 @@ class Shuffle:
     ) -> None:
         from waywiser import _core
 
-        schema, failed = None, ""
+        schema, failed, count, sizes = None, "", 0, (BUDGET, PIECE)
         try:
+            count = 0 if parts is None else _number("parts", parts, 1)
+            sizes = _number("budget", budget, 1, 1 << 60), _number("piece", piece, 1, 1 << 60)
             schema = make().remove_metadata()
         except Exception as error:  # the core raises it at all ranks
             failed = str(error) or type(error).__name__
         capsule = None if schema is None else schema.__arrow_c_schema__()
-        self._core = _core.Shuffle(group._core, capsule, parts or 0, budget, piece, purpose, failed)
+        self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed)
         assert schema is not None
         self.schema: pyarrow.Schema = schema
-        self._keys: dict[tuple[str, ...], list[int]] = {}
 
     def insert(self, data: Frame, *, on: str | Sequence[str] | None = None, part: int | None = None) -> None:
         """All rows into one part, or each by the hash of its columns `on`: rows with equal keys have one part, at any
@@ -117,12 +119,11 @@ class Shuffle:
             if keys is not None:
                 self._core.insert_by_hash(array, keys)
             else:
-                assert part is not None
-                self._core.insert(array, part)
+                self._core.insert(array, _number("part", part))
 
     def complete(self, part: int) -> None:
         """This rank inserts no more into the part. Raises as insert."""
-        self._core.complete(part)
+        self._core.complete(_number("part", part))
 
     def finish(self) -> None:
         """This rank inserts no more into any part. Raises as insert."""
@@ -138,7 +139,7 @@ class Shuffle:
         pa = arrow()
         batches = [
             pa.RecordBatch._import_from_c_capsule(self.schema.__arrow_c_schema__(), array)
-            for array in self._core.extract(part)
+            for array in self._core.extract(_number("part", part))
         ]
         return pa.Table.from_batches(batches, self.schema)
 
@@ -155,6 +156,16 @@ class Shuffle:
         counts = self._core.counts()
         peers = [PeerCounts(*each) for each in counts["peers"]]
         return ShuffleCounts(peers, counts["most_under_way"], counts["waited"])
+
+
+def _number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        raise InputTypeError(f"{name}= is a whole number, not {type(value).__name__}") from None
+    if not least <= number < end:
+        raise InputError(f"{name}={number} is out of range")
+    return number
 
 
 def _unlike(mine: Any, wanted: Any) -> str:
