@@ -85,8 +85,8 @@ TEST(Pack, WhatDoesNotFitTheSchemaIsNoBatch) {
   const auto with = [&](auto change) {
     Packed good = packed;
     change();
-    const std::string words = said();
-    packed = good;
+    std::string words = said();
+    packed = std::move(good);
     return words;
   };
   EXPECT_EQ(with([&] { packed.nodes.pop_back(); }), head + "the number of columns");

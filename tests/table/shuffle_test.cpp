@@ -47,14 +47,17 @@ TEST(Shuffle, EveryRowComesToOneRankWithinTheBudget) {
       options.parts = 5;
       Shuffle shuffle(group, schema.get(), options);
       for (const std::size_t rows : {count, std::size_t{0}, std::size_t{1}})
-        shuffle.insert(batch_of(keys_from(group.rank() * 10000, rows)), by_key);
+        shuffle.insert(batch_of(keys_from(std::int64_t{10000} * group.rank(), rows)), by_key);
       shuffle.finish();
       Keys mine;
       while (const auto part = shuffle.next())
         for (const std::int64_t key : extracted(shuffle, *part)) mine.push_back(key);
       std::int64_t told[] = {static_cast<std::int64_t>(mine.size()), sum(mine)}, wanted = 0;
       group.all_reduce(std::span<const std::int64_t>(told), std::span(told));
-      for (int rank = 0; rank < group.size(); ++rank) wanted += sum(keys_from(rank * 10000, count)) + rank * 10000;
+      for (int rank = 0; rank < group.size(); ++rank) {
+        const std::int64_t first = std::int64_t{10000} * rank;
+        wanted += sum(keys_from(first, count)) + first;
+      }
       require_that(told[0] == static_cast<std::int64_t>(count + 1) * group.size(), "rows are lost");
       require_that(told[1] == wanted, "other rows have come");
       require_that(shuffle.counts().most_under_way <= options.budget + 2 * options.piece, "the budget");
@@ -72,7 +75,7 @@ TEST(Shuffle, PartsKeepTheOrderOfRanksAndFinishOneByOne) {
     options.parts = 6;
     Shuffle shuffle(group, schema.get(), options);
     for (int part = 0; part < 6; ++part) {
-      shuffle.insert(batch_of(keys_from(100 * group.rank(), 50)), part);
+      shuffle.insert(batch_of(keys_from(std::int64_t{100} * group.rank(), 50)), part);
       shuffle.insert(batch_of({1000 + group.rank()}), part);
       shuffle.complete(part);
       require_that(error_of([&] { shuffle.insert(batch_of({1}), part); }) ==
@@ -81,7 +84,7 @@ TEST(Shuffle, PartsKeepTheOrderOfRanksAndFinishOneByOne) {
       if (shuffle.owner_of(part) != group.rank()) continue;
       Keys wanted;
       for (int rank = 0; rank < 3; ++rank) {
-        for (const std::int64_t key : keys_from(100 * rank, 50)) wanted.push_back(key);
+        for (const std::int64_t key : keys_from(std::int64_t{100} * rank, 50)) wanted.push_back(key);
         wanted.push_back(1000 + rank);
       }
       require_that(extracted(shuffle, part) == wanted, "another order");  // others go on to later parts
