@@ -61,25 +61,20 @@ def test_the_typed_program_runs() -> None:
 
 
 @pytest.mark.slow  # tests/table has it with ranks that are not Python
-def test_a_rank_that_is_killed_is_an_error_at_all_within_5_seconds() -> None:
+def test_a_rank_that_is_killed_is_an_error_at_all_before_their_timeout() -> None:
     code = """
-    import time
     a = pa.table({"k": range(100_000), "v": [0.5] * 100_000})
     moved = table.Shuffle(group, a.schema, budget=1 << 16, piece=1 << 14)
     try:
         for insert in range(1000):
             if odd and insert == 3:
-                begun = time.time()
-                open("killed", "w").write(str(begun))
                 os.kill(os.getpid(), signal.SIGKILL)
             moved.insert(a, on="k")
     except ww.TransferError as error:
-        print("rank 1" in str(error), time.time(), flush=True)
+        print("rank 1" in str(error), "waited" in str(error), flush=True)
     """
     _, lines, _ = run(3, TABLES + code)
-    died = float(Path("killed").read_text())
-    assert [line.split()[0] for line in lines] == ["True", "True"]
-    assert all(float(line.split()[1]) - died < 5 for line in lines)
+    assert lines == ["True False", "True False"]
 
 
 def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
