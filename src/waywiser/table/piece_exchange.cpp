@@ -19,6 +19,12 @@ constexpr Bytes longest_block = Bytes{1} << 40;
 
 static_assert(sizeof(PieceHead) == head_words * 8 && sizeof(PackedNode) == node_words * 8);
 
+// A block may outlive the group.
+struct OfGpu {
+  std::shared_ptr<Platform> platform;
+  Memory memory;
+};
+
 bool is_done(Future& future) { return !future.is_under_way() || future.done(); }
 
 }  // namespace
@@ -26,9 +32,10 @@ bool is_done(Future& future) { return !future.is_under_way() || future.done(); }
 MakeBlock blocks_in(const Group& group, Place place) {
   if (place.is_gpu())
     return [platform = group.platform(), place](Bytes bytes) {
-      const auto memory =
-          std::make_shared<const Memory>(platform->allocate(place, std::max<Bytes>(bytes, 1), Allocation::gpu));
-      return std::shared_ptr<std::byte>(memory, memory->region().data);
+      auto owner = std::make_shared<const OfGpu>(
+          OfGpu{platform, platform->allocate(place, std::max<Bytes>(bytes, 1), Allocation::gpu)});
+      std::byte* data = owner->memory.region().data;
+      return std::shared_ptr<std::byte>(std::move(owner), data);
     };
   return [](Bytes bytes) {
     constexpr std::align_val_t alignment{packed_alignment};
