@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   bind_comm(m);
   bind_halo(m);
   bind_heap(m);
+  bind_table(m);
   bind_sim(m);
   bind_bench(m);
   bind_other_machine(m);

@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "triton": {"group", "heap"},
     "halo": {"group"},
     "mesh": {"group", "halo"},
+    "table": {"group"},
     "torch_backend": {"group"},
     "monitor": {"look"},
     "doctor": {"look", "monitor"},

@@ -1,0 +1,153 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bindings/argument.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/group_call.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/table/row_hash.hpp"
+#include "waywiser/table/shuffle.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+namespace {
+
+template <typename T>
+T& in_capsule(nb::handle capsule, const char* name) {
+  if (PyCapsule_IsValid(capsule.ptr(), name) == 0)
+    throw Error(ErrorKind::invalid_input, std::string("a capsule ") + name + " of Arrow was expected");
+  return *static_cast<T*>(PyCapsule_GetPointer(capsule.ptr(), name));
+}
+
+const ArrowSchema& schema_in(nb::handle capsule) { return in_capsule<const ArrowSchema>(capsule, "arrow_schema"); }
+Batch batch_in(nb::handle capsule) { return Batch(in_capsule<ArrowArray>(capsule, "arrow_array")); }
+
+// As Arrow wants it: what no consumer has moved out goes with the capsule.
+nb::object capsule_of(Batch batch) {
+  auto owner = std::make_unique<ArrowArray>(batch.move_out());
+  const auto free = [](PyObject* capsule) {
+    auto* array = static_cast<ArrowArray*>(PyCapsule_GetPointer(capsule, "arrow_array"));
+    if (array->release != nullptr) array->release(array);
+    delete array;
+  };
+  nb::object capsule = nb::steal(PyCapsule_New(owner.get(), "arrow_array", free));
+  if (!capsule.is_valid()) throw nb::python_error();
+  static_cast<void>(owner.release());
+  return capsule;
+}
+
+// Keeps the group that it was made of.
+class PyShuffle {
+ public:
+  // `schema`: None where this rank has none, for the reason `failed`, which all ranks then raise.
+  PyShuffle(nb::handle group, nb::handle schema, int parts, const Argument<Bytes>& budget, const Argument<Bytes>& piece,
+            const std::string& purpose, const std::string& failed)
+      : group_(nb::borrow(group)) {
+    Group& of = nb::cast<Group&>(group_);
+    const ArrowSchema* given = schema.is_none() ? nullptr : &schema_in(schema);
+    const auto parsed = [&] {
+      if (given == nullptr) throw Error(ErrorKind::invalid_input, failed);
+      return parse_schema(*given);
+    };
+    const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose};
+    without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, parsed, options); });
+  }
+  PyShuffle(PyShuffle&&) = default;
+  PyShuffle& operator=(PyShuffle&&) = default;
+  ~PyShuffle() {
+    if (group_.is_valid() && interpreter_ends()) outlive_interpreter(std::move(*this));
+  }
+
+  void insert(nb::handle array, int part) {
+    const Batch batch = batch_in(array);
+    without_gil([&] { shuffle_->insert(batch, part); });
+  }
+  void insert_by_hash(nb::handle array, const std::vector<int>& keys) {
+    const Batch batch = batch_in(array);
+    without_gil([&] { shuffle_->insert(batch, keys); });
+  }
+  void complete(int part) {
+    without_gil([&] { shuffle_->complete(part); });
+  }
+  void finish() {
+    without_gil([&] { shuffle_->finish(); });
+  }
+  std::optional<int> next() {
+    std::optional<int> part;
+    without_gil([&] { part = shuffle_->next(); });
+    return part;
+  }
+  nb::list extract(int part) {
+    std::vector<Batch> batches;
+    without_gil([&] { batches = shuffle_->extract(part); });
+    nb::list all;
+    for (Batch& each : batches) all.append(capsule_of(std::move(each)));
+    return all;
+  }
+  nb::dict counts() const {
+    const ShuffleCounts counts = shuffle_->counts();
+    nb::list peers;
+    for (const ShuffleCounts::Peer& each : counts.peers)
+      peers.append(
+          nb::make_tuple(each.rows_out, each.bytes_out, each.pieces_out, each.rows_in, each.bytes_in, each.pieces_in));
+    nb::dict named;
+    named["peers"] = peers;
+    named["most_under_way"] = counts.most_under_way;
+    named["waited"] = counts.waited;
+    return named;
+  }
+
+ private:
+  nb::object group_;
+  std::unique_ptr<Shuffle> shuffle_;
+};
+
+using PartNumbers = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
+
+// The part of each row by the hash of its keys.
+PartNumbers parts_of_rows(nb::handle schema, nb::handle array, const std::vector<int>& keys, int parts) {
+  const TableSchema parsed = parse_schema(schema_in(schema));
+  const Batch batch = batch_in(array);
+  if (parts < 1) throw Error(ErrorKind::invalid_input, "parts= is at least 1");
+  check_batch(parsed, batch.array());
+  auto numbers = std::make_unique<std::vector<std::int32_t>>();
+  {
+    const nb::gil_scoped_release released;
+    for (const std::uint64_t hash : hash_rows(parsed, batch.array(), keys))
+      numbers->push_back(part_of_hash(hash, parts));
+  }
+  std::vector<std::int32_t>& kept_numbers = *numbers.release();
+  const nb::capsule owner(&kept_numbers, [](void* it) noexcept { delete static_cast<std::vector<std::int32_t>*>(it); });
+  return PartNumbers(kept_numbers.data(), {kept_numbers.size()}, owner);
+}
+
+}  // namespace
+}  // namespace waywiser
+
+void bind_table(nb::module_& m) {
+  using namespace waywiser;
+  m.def("parts_of_rows", parts_of_rows, "schema"_a, "array"_a, "keys"_a, "parts"_a);
+  nb::class_<PyShuffle>(m, "Shuffle", "See waywiser.table.Shuffle.")
+      .def(nb::init<nb::handle, nb::handle, int, const Argument<Bytes>&, const Argument<Bytes>&, const std::string&,
+                    const std::string&>(),
+           "group"_a, "schema"_a.none(), "parts"_a, "budget"_a.none(), "piece"_a.none(), "purpose"_a, "failed"_a)
+      .def("insert", &PyShuffle::insert, "array"_a, "part"_a)
+      .def("insert_by_hash", &PyShuffle::insert_by_hash, "array"_a, "keys"_a)
+      .def("complete", &PyShuffle::complete, "part"_a)
+      .def("finish", &PyShuffle::finish)
+      .def("next", &PyShuffle::next)
+      .def("extract", &PyShuffle::extract, "part"_a)
+      .def("counts", &PyShuffle::counts);
+}

@@ -1,0 +1,23 @@
+"""Tables across ranks: rows to the ranks that own them, joins, sums by key, order."""
+
+from waywiser.table.frames import Frame
+from waywiser.table.grouping import Aggregate, group_by
+from waywiser.table.merge import How, merge
+from waywiser.table.parts import partition, shuffle
+from waywiser.table.shuffle import PeerCounts, Shuffle, ShuffleCounts
+from waywiser.table.sorting import Order, sort
+
+__all__ = [
+    "Aggregate",
+    "Frame",
+    "How",
+    "Order",
+    "PeerCounts",
+    "Shuffle",
+    "ShuffleCounts",
+    "group_by",
+    "merge",
+    "partition",
+    "shuffle",
+    "sort",
+]

@@ -1,0 +1,181 @@
+"""Rows to the ranks that own their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from waywiser.errors import InputError, InputTypeError
+from waywiser.table.frames import Frame, arrow, given, names, places
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from waywiser.group.group import Group
+
+BUDGET, PIECE = 256 << 20, 4 << 20
+
+
+class PeerCounts(NamedTuple):
+    """Between this rank and another one, or itself."""
+
+    rows_out: int
+    bytes_out: int
+    pieces_out: int
+    rows_in: int
+    bytes_in: int
+    pieces_in: int
+
+
+class ShuffleCounts(NamedTuple):
+    """What a rank has done in a shuffle: `peers` by rank; the most bytes out and in that were under way at one time;
+    the seconds that it waited for others.
+    """
+
+    peers: list[PeerCounts]
+    most_under_way: int
+    waited: float
+
+
+class Shuffle:
+    """Sends rows of tables to the ranks that own their parts: part `p` belongs to rank `p % group.size`.
+
+    All ranks make it together, with the same `schema`: that of pyarrow, or a table that has it. `parts`: as many as
+    ranks if left out. Each rank inserts what it has, as it comes, and takes its parts as all ranks complete them;
+    there is no barrier. `budget`: bytes of pieces under way at this rank, out and in; `insert` waits for room, and
+    takes what comes meanwhile. What has come and is not extracted is the result, and not in the budget. `piece`: the
+    most bytes of rows that go in one message (one row may have more); a budget is at least four pieces.
+
+    Raises, at all ranks and before any row moves: InputError for schemas that differ, two columns of one name, or
+    options that make no sense; UnavailableError for a type that is not served. Later calls raise as every call of a
+    group, and CorruptionError at all ranks if the rows of a part, or their hash, are not those that were sent. A
+    shuffle that is dropped before it is over ends the group. A rank that waits elsewhere takes no pieces: between the
+    first `insert` and the end of the loop over the parts, make no collective and insert into no other shuffle.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        schema: pyarrow.Schema | Frame,
+        *,
+        parts: int | None = None,
+        budget: int = BUDGET,
+        piece: int = PIECE,
+    ) -> None:
+        pa = arrow()
+
+        def make() -> pyarrow.Schema:
+            return schema if isinstance(schema, pa.Schema) else given(schema, "schema").table.schema
+
+        self._start(group, make, "a shuffle", parts, budget, piece)
+
+    @classmethod
+    def _of(
+        cls,
+        group: Group,
+        make: Callable[[], pyarrow.Schema],
+        purpose: str,
+        parts: int | None = None,
+        budget: int = BUDGET,
+        piece: int = PIECE,
+    ) -> Shuffle:
+        made = cls.__new__(cls)
+        made._start(group, make, purpose, parts, budget, piece)
+        return made
+
+    def _start(
+        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int
+    ) -> None:
+        from waywiser import _core
+
+        schema, failed, count, sizes = None, "", 0, (BUDGET, PIECE)
+        try:
+            count = 0 if parts is None else _number("parts", parts, 1)
+            sizes = _number("budget", budget, 1, 1 << 60), _number("piece", piece, 1, 1 << 60)
+            schema = make().remove_metadata()
+        except Exception as error:  # the core raises it at all ranks
+            failed = str(error) or type(error).__name__
+        capsule = None if schema is None else schema.__arrow_c_schema__()
+        self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed)
+        assert schema is not None
+        self.schema: pyarrow.Schema = schema
+
+    def insert(self, data: Frame, *, on: str | Sequence[str] | None = None, part: int | None = None) -> None:
+        """All rows into one part, or each by the hash of its columns `on`: rows with equal keys have one part, at any
+        rank. Nulls are alike, as are all NaN, both zeros, and a value and its dictionary's.
+
+        `data` may change when it returns. Raises InputError for another schema and for a part that is completed;
+        UnavailableError for keys that are lists or structs; else as the class says.
+        """
+        table = given(data).table
+        if (on is None) == (part is None):
+            raise InputError("insert takes on= or part=")
+        if not table.schema.equals(self.schema):
+            raise InputError(f"insert: the table has {_unlike(table.schema, self.schema)}")
+        keys = None if on is None else places(table, names(on, "on"), "on")
+        for batch in table.to_batches():
+            array = batch.__arrow_c_array__()[1]
+            if keys is not None:
+                self._core.insert_by_hash(array, keys)
+            else:
+                self._core.insert(array, _number("part", part))
+
+    def complete(self, part: int) -> None:
+        """This rank inserts no more into the part. Raises as insert."""
+        self._core.complete(_number("part", part))
+
+    def finish(self) -> None:
+        """This rank inserts no more into any part. Raises as insert."""
+        self._core.finish()
+
+    def extract(self, part: int) -> pyarrow.Table:
+        """The rows of a part of this rank, by the rank that gave them, then in the order of its inserts. Waits until
+        all ranks have completed it.
+
+        The table owns its memory. Raises InputError for a part of another rank, one that is extracted already, or that
+        this rank has not completed; else as the class says.
+        """
+        pa = arrow()
+        batches = [
+            pa.RecordBatch._import_from_c_capsule(self.schema.__arrow_c_schema__(), array)
+            for array in self._core.extract(_number("part", part))
+        ]
+        return pa.Table.from_batches(batches, self.schema)
+
+    def __iter__(self) -> Iterator[tuple[int, pyarrow.Table]]:
+        """Finishes, then gives this rank's parts as they are completed: the number, the rows. Its end waits until all
+        that this rank has sent is taken.
+        """
+        self.finish()
+        while (part := self._core.next()) is not None:
+            yield part, self.extract(part)
+
+    def counts(self) -> ShuffleCounts:
+        """What this rank has done so far. Raises nothing."""
+        counts = self._core.counts()
+        peers = [PeerCounts(*each) for each in counts["peers"]]
+        return ShuffleCounts(peers, counts["most_under_way"], counts["waited"])
+
+
+def _number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        raise InputTypeError(f"{name}= is a whole number, not {type(value).__name__}") from None
+    if not least <= number < end:
+        raise InputError(f"{name}={number} is out of range")
+    return number
+
+
+def _unlike(mine: Any, wanted: Any) -> str:
+    for one, other in zip(mine, wanted, strict=False):
+        if one.name != other.name or one.type != other.type:
+            return f"{one.name}: {one.type} in place of {other.name}: {other.type}"
+    return f"{len(mine)} columns, not {len(wanted)}"
+
+
+def one_part(shuffle: Shuffle) -> Any:
+    """All rows that come to this rank."""
+    tables = [table for _, table in shuffle]
+    return arrow().concat_tables(tables) if tables else shuffle.schema.empty_table()

@@ -1,0 +1,181 @@
+#include "waywiser/table/piece_exchange.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t head_words = 5, node_words = 5;
+constexpr int head_tag = 0, body_tag = 1;
+constexpr Bytes longest_block = Bytes{1} << 40;
+
+static_assert(sizeof(PieceHead) == head_words * 8 && sizeof(PackedNode) == node_words * 8);
+
+// A block may outlive the group.
+struct OfGpu {
+  std::shared_ptr<Platform> platform;
+  Memory memory;
+};
+
+bool is_done(Future& future) { return !future.is_under_way() || future.done(); }
+
+}  // namespace
+
+MakeBlock blocks_in(const Group& group, Place place) {
+  if (place.is_gpu())
+    return [platform = group.platform(), place](Bytes bytes) {
+      auto owner = std::make_shared<const OfGpu>(
+          OfGpu{platform, platform->allocate(place, std::max<Bytes>(bytes, 1), Allocation::gpu)});
+      std::byte* data = owner->memory.region().data;
+      return std::shared_ptr<std::byte>(std::move(owner), data);
+    };
+  return [](Bytes bytes) {
+    constexpr std::align_val_t alignment{packed_alignment};
+    auto* data = static_cast<std::byte*>(::operator new(std::max<Bytes>(bytes, 1), alignment));
+    return std::shared_ptr<std::byte>(data, [](std::byte* it) { ::operator delete(it, alignment); });
+  };
+}
+
+PieceExchange::PieceExchange(Group group, Place place, std::size_t nodes, Bytes budget, Arrival arrival)
+    : group_(std::move(group)),
+      place_(place),
+      new_block_(blocks_in(group_, place)),
+      words_(head_words + node_words * nodes),
+      budget_(budget),
+      arrival_(std::move(arrival)),
+      incoming_(static_cast<std::size_t>(group_.size() - 1)),
+      open_(group_.size() - 1) {
+  for (std::size_t i = 0; i < incoming_.size(); ++i) {
+    incoming_[i].from = static_cast<int>(i) < group_.rank() ? static_cast<int>(i) : static_cast<int>(i) + 1;
+    ask_for_head(incoming_[i]);
+  }
+}
+
+bool PieceExchange::Outgoing::is_over() { return is_done(head) && is_done(body); }
+
+std::shared_ptr<std::byte> PieceExchange::block_out(Bytes bytes) {
+  turn();
+  while (out_ > 0 && out_ + bytes > budget_ / 2) wait();
+  return new_block_(bytes);
+}
+
+void PieceExchange::send(int to, const PieceHead& head, const std::vector<PackedNode>& nodes,
+                         std::shared_ptr<std::byte> block) {
+  auto words = std::make_shared<Words>(words_);
+  std::memcpy(words->data(), &head, sizeof head);
+  if (!nodes.empty()) std::memcpy(words->data() + head_words, nodes.data(), nodes.size() * sizeof nodes.front());
+  const bool has_body = block && head.bytes > 0;
+  Outgoing& out = outgoing_.emplace_back();
+  out.bytes = has_body ? head.bytes : 0;
+  out_ += out.bytes;
+  note();
+  out.head = group_.send(std::span<const std::uint64_t>(*words), to, head_tag, Mode::begin);
+  out.head.keep(words);
+  if (!has_body) return;
+  out.body = group_.send(bytes_at(block, head.bytes), to, body_tag, Mode::begin);
+  out.body.keep(std::move(block));
+}
+
+void PieceExchange::turn() {
+  for (Incoming& from : incoming_)
+    while (move_on(from)) {
+    }
+  std::erase_if(outgoing_, [this](Outgoing& each) {
+    if (!each.is_over()) return false;
+    out_ -= each.bytes;
+    return true;
+  });
+}
+
+void PieceExchange::wait() {
+  std::vector<Future*> under_way;
+  const auto add = [&](Future& future) {
+    if (future.is_under_way()) under_way.push_back(&future);
+  };
+  for (Incoming& from : incoming_) add(from.awaits == Incoming::Awaits::body ? from.body : from.head);
+  for (Outgoing& each : outgoing_) add(each.head), add(each.body);
+  if (!under_way.empty()) {
+    const auto before = std::chrono::steady_clock::now();
+    wait_any(under_way);
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  }
+  turn();
+}
+
+void PieceExchange::ask_for_head(Incoming& from) {
+  from.words.resize(words_);
+  from.awaits = Incoming::Awaits::head;
+  from.head = group_.recv(std::span(from.words), from.from, head_tag, Mode::begin);
+}
+
+bool PieceExchange::move_on(Incoming& from) {
+  using Awaits = Incoming::Awaits;
+  switch (from.awaits) {
+    case Awaits::nothing: return false;
+    case Awaits::head:
+      if (!is_done(from.head)) return false;
+      take_head(from);
+      return true;
+    case Awaits::room: {
+      const Bytes bytes = from.words[3];
+      if (in_ > 0 && in_ + bytes > budget_ / 2) return false;
+      in_ += bytes;
+      note();
+      from.block = new_block_(bytes);
+      from.body = group_.recv(bytes_at(from.block, bytes), from.from, body_tag, Mode::begin);
+      from.awaits = Awaits::body;
+      return true;
+    }
+    case Awaits::body:
+      if (!is_done(from.body)) return false;
+      in_ -= from.words[3];
+      hand_over(from);
+      return true;
+  }
+  return false;
+}
+
+void PieceExchange::take_head(Incoming& from) {
+  PieceHead head;
+  std::memcpy(static_cast<void*>(&head), from.words.data(), sizeof head);
+  if (head.bytes > longest_block)
+    throw Error(ErrorKind::corrupt, "rank " + std::to_string(from.from) + " announces a piece of a table of " +
+                                        std::to_string(head.bytes) + " bytes");
+  if (head.kind == PieceKind::rows && head.bytes > 0)
+    from.awaits = Incoming::Awaits::room;
+  else
+    hand_over(from);
+}
+
+void PieceExchange::hand_over(Incoming& from) {
+  ArrivedPiece piece{from.from, {}, std::vector<PackedNode>((words_ - head_words) / node_words), {}};
+  std::memcpy(static_cast<void*>(&piece.head), from.words.data(), sizeof piece.head);
+  if (!piece.nodes.empty())
+    std::memcpy(static_cast<void*>(piece.nodes.data()), from.words.data() + head_words,
+                piece.nodes.size() * sizeof piece.nodes.front());
+  piece.block = std::move(from.block);
+  from.block.reset();
+  if (piece.head.kind == PieceKind::end) {
+    from.awaits = Incoming::Awaits::nothing;
+    --open_;
+  } else {
+    ask_for_head(from);
+  }
+  arrival_(std::move(piece));
+}
+
+Elements PieceExchange::bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const {
+  return {Region{block.get(), bytes, place_}, DataType::uint8};
+}
+
+void PieceExchange::note() noexcept { most_ = std::max(most_, out_ + in_); }
+
+}  // namespace waywiser

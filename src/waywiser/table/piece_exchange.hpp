@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "waywiser/group/group.hpp"
+#include "waywiser/table/pack.hpp"
+
+namespace waywiser {
+
+enum class PieceKind : std::uint64_t { rows = 1, end_of_part, end };  // of what a rank gives
+
+// Tells the receiver what comes behind it. For `end_of_part`: the sums over all pieces of that part.
+struct PieceHead {
+  PieceKind kind = PieceKind::rows;
+  std::uint64_t part = 0, rows = 0, bytes = 0, hash = 0;
+};
+
+struct ArrivedPiece {
+  int from = 0;
+  PieceHead head;
+  std::vector<PackedNode> nodes;
+  std::shared_ptr<const std::byte> block;
+};
+
+// Makes a block at a multiple of 64 bytes.
+using MakeBlock = std::function<std::shared_ptr<std::byte>(Bytes)>;
+MakeBlock blocks_in(const Group& group, Place place);
+
+// Blocks of memory between all ranks of a group, each behind a message with its length. Bytes under way, out and
+// in, stay within a budget: a block out waits for room, and one that comes is asked for when there is room. A single
+// block may exceed it.
+class PieceExchange {
+ public:
+  using Arrival = std::function<void(ArrivedPiece&&)>;
+
+  // `place`: of all blocks of this rank. `nodes`: of each piece. `arrival` gets pieces in the order in which each rank
+  // sent them.
+  PieceExchange(Group group, Place place, std::size_t nodes, Bytes budget, Arrival arrival);
+
+  // Waits until a block of so many bytes may be under way.
+  std::shared_ptr<std::byte> block_out(Bytes bytes);
+  // Begins to send; `block` has head.bytes, and none of its bytes changes any more. Not to this rank itself.
+  void send(int to, const PieceHead& head, const std::vector<PackedNode>& nodes, std::shared_ptr<std::byte> block);
+  // Gives all that is under way a turn; waits for nothing.
+  void turn();
+  // Waits until something has moved. Throws as Future::wait().
+  void wait();
+  // Nothing goes out any more, and every rank has sent its end.
+  bool is_over() const noexcept { return outgoing_.empty() && open_ == 0; }
+
+  const MakeBlock& new_block() const noexcept { return new_block_; }
+  Bytes most_under_way() const noexcept { return most_; }
+  Seconds waited() const noexcept { return waited_; }
+
+ private:
+  using Words = std::vector<std::uint64_t>;
+  struct Outgoing {
+    Bytes bytes = 0;
+    Future head, body;
+    bool is_over();
+  };
+  struct Incoming {
+    int from = 0;
+    Words words;
+    std::shared_ptr<std::byte> block;
+    Future head, body;
+    enum class Awaits { head, room, body, nothing } awaits = Awaits::head;
+  };
+
+  void ask_for_head(Incoming& from);
+  bool move_on(Incoming& from);  // whether it may be asked again at once
+  void take_head(Incoming& from);
+  void hand_over(Incoming& from);
+  void note() noexcept;
+
+  Elements bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const;
+
+  Group group_;
+  Place place_;
+  MakeBlock new_block_;
+  std::size_t words_;
+  Bytes budget_, out_ = 0, in_ = 0, most_ = 0;
+  Arrival arrival_;
+  std::deque<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  int open_ = 0;
+  Seconds waited_ = 0;
+};
+
+}  // namespace waywiser

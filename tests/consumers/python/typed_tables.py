@@ -1,0 +1,43 @@
+"""Every public name of waywiser.table, as a program of two ranks; `mypy --strict` reads it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+import waywiser as ww
+from waywiser import table
+
+
+def by_hand(group: ww.Group, data: table.Frame) -> None:
+    moved = table.Shuffle(group, data, parts=3, budget=1 << 20, piece=1 << 12)
+    assert moved.schema == data.schema
+    moved.insert(data, on="k")
+    moved.insert(data, part=0)
+    moved.complete(1)
+    moved.finish()
+    rows = 0
+    if group.rank == 1:
+        rows = moved.extract(1).num_rows
+    rows += sum(part.num_rows for _, part in moved)
+    counts: table.ShuffleCounts = moved.counts()
+    peer: table.PeerCounts = counts.peers[group.rank]
+    assert peer.rows_in <= rows and counts.most_under_way >= 0
+
+
+def main() -> None:
+    how: table.How = "inner"
+    order: table.Order = "descending"
+    total: table.Aggregate = "sum"
+    with ww.join(60) as group:
+        data = pa.table({"k": [group.rank, 2], "v": [1.0, 2.0]})
+        by_hand(group, data)
+        assert len(table.partition(data, "k", 2)) == 2
+        assert table.merge(group, data, table.shuffle(group, data, "k"), "k", how=how).num_rows <= 6
+        assert table.group_by(group, data, "k", [("v", total)]).num_rows <= 3
+        first = table.sort(group, data, [("k", order)])
+        assert group.rank == 1 or first["k"][0].as_py() == 2
+        print(f"rank {group.rank}: every call", flush=True)
+
+
+if __name__ == "__main__":
+    main()
