@@ -11,12 +11,16 @@ import pytest
 from made_up_nccl import NO_END, TUNER, ask, plan, program
 
 from waywiser import _core
+from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.nccl_tuner import with_tuner
 from waywiser.apply.setting import Settings, read_settings
 from waywiser.bench.nccl_communicators import Communicators, plan_of
 from waywiser.cli import run
 from waywiser.errors import InputError
+from waywiser.look.nccl_library import Found
 from waywiser.plan import read_plan
+from waywiser.prove import nccl_benchmarks
+from waywiser.prove.trial import benchmark_of
 from waywiser.tune import nccl_tuning
 from waywiser.tune.nccl_tuning import NcclTeams, Offers, finer_ways, first_ways, keep, measured
 
@@ -202,3 +206,16 @@ def test_the_verb_shows_the_rows(
     assert (told["library"], told["ranks"], len(told["rows"])) == (NAME, 2, 7)
     assert run(["tune", "--nccl", "-n", "2", "--results", str(tmp_path)]) == 0
     assert "Tree(protocol=LL)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tuner", [False, True])
+def test_verify_times_what_a_tuner_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuner: bool) -> None:
+    monkeypatch.setattr(nccl_benchmarks, "look_for_nccl", lambda: Found(2, "", ""))
+    monkeypatch.setattr(nccl_benchmarks, "find_libnccl", lambda: str(TUNER))
+    monkeypatch.setattr(nccl_benchmarks, "python_ranks", lambda setup, name, variables: MadeUpRanks())
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nccl-tests
+    run_benchmark, _, files = benchmark_of("nccl", tmp_path, 2, True, find_job_libraries(), [], tuner)
+    tests = {"ping-pong", "one way", "all-reduce"}
+    more = {"all-gather", "reduce-scatter", "broadcast", "reduce"} if tuner else set()
+    assert {test for test, _ in run_benchmark({})} == tests | more
+    assert files == {"nccl": str(TUNER)}
