@@ -48,7 +48,7 @@ def _proposed(file: Path, fingerprint: str, version: str) -> list[Setting | Left
     if why:
         return [LeftOut("nccl", SWITCH, str(TUNER), why)] if of_nccl else []
     return [
-        Setting("nccl", name, value, "", _why(rows_for(plan, version)), "tuner")
+        Setting("nccl", name, value, "", _why(plan, version), "tuner")
         for name, value in ((SWITCH, str(TUNER)), (PLAN, given(text, file)))
     ]
 
@@ -63,9 +63,10 @@ def _why_not(plan: Plan, fingerprint: str, version: str, of_nccl: set[str]) -> s
     return "" if TUNER.exists() else f"this package has no {TUNER}"
 
 
-def _why(rows: list[PlanRow]) -> str:
+def _why(plan: Plan, version: str) -> str:
+    rows, every = rows_for(plan, version), sum(row.partner == f"NCCL {version}" for row in plan.rows)
     gains = [(row.runner_up.ratio, row) for row in rows if row.runner_up]
-    told = f"{len(rows)} ranges of sizes in which NCCL does not take the fastest way"
+    told = f"NCCL does not take the fastest way in {len(rows)} of {every} ranges of sizes"
     if not gains:
         return told
     _, row = max(gains, key=lambda one: one[0])
