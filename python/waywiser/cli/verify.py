@@ -25,9 +25,7 @@ _LIBRARIES = ("openmpi", "nccl", "ucx")
 def verify(
     command: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[-- PROGRAM [ARGUMENT]...]", help="Your own program, which decides in place of a benchmark."
-        ),
+        typer.Argument(metavar="-- PROGRAM ARGUMENTS", help="Your own program, which decides in place of a benchmark."),
     ] = None,
     library: Annotated[
         str, typer.Option("--with", metavar="openmpi|nccl|ucx", help="The library whose benchmark decides.")
