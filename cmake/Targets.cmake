@@ -119,6 +119,27 @@ if(PROJECT_IS_TOP_LEVEL)
   install(TARGETS waywiser_shim LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/waywiser/shim" COMPONENT library NAMELINK_SKIP)
 endif()
 
+# The plug-ins of NCCL, each a library of its own on the C interface of libwaywiser.so.
+set(nccl "${PROJECT_SOURCE_DIR}/plugins/nccl")
+set(nccl_exported "${PROJECT_SOURCE_DIR}/cmake/nccl_exported.map")
+set(nccl_tuner_sources tuner.cpp tuned_communicator.cpp way_text.cpp nccl_version.cpp)
+set(nccl_env_sources env.cpp node_settings.cpp)
+foreach(kind tuner env)
+  set(plugin "waywiser_nccl_${kind}")
+  list(TRANSFORM nccl_${kind}_sources PREPEND "${nccl}/")
+  add_library(${plugin} MODULE ${nccl_${kind}_sources} "${nccl}/agreed_plan.cpp")
+  target_link_libraries(${plugin} PRIVATE waywiser waywiser_warnings ${CMAKE_DL_LIBS})
+  # NCCL closes it with the last communicator, and the library below it has threads.
+  target_link_options(${plugin} PRIVATE LINKER:-z,nodelete "LINKER:--version-script=${nccl_exported}")
+  set_target_properties(${plugin} PROPERTIES OUTPUT_NAME "nccl-${kind}-waywiser" PREFIX lib LINK_DEPENDS "${nccl_exported}"
+                        LIBRARY_OUTPUT_DIRECTORY "${package}/nccl" INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN/../..")
+  add_dependencies(waywiser_package ${plugin})
+  install(TARGETS ${plugin} LIBRARY DESTINATION waywiser/nccl COMPONENT wheel EXCLUDE_FROM_ALL)
+  if(PROJECT_IS_TOP_LEVEL)
+    install(TARGETS ${plugin} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/waywiser/nccl" COMPONENT library)
+  endif()
+endforeach()
+
 if(WAYWISER_PYTHON)
   waywiser_python_package(nanobind nanobind_folder)
   find_package(nanobind 3 CONFIG REQUIRED HINTS "${nanobind_folder}/cmake")

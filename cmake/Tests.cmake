@@ -87,6 +87,8 @@ foreach(file IN LISTS benchmark_sources)
   add_dependencies(waywiser_benchmarks ${name})
 endforeach()
 add_custom_target(waywiser_versus)  # programs beside the same with NVSHMEM; without that where it is not found
+set_target_properties(nccl_tuner_benchmark PROPERTIES ENABLE_EXPORTS ON)  # it stands for NCCL
+add_dependencies(nccl_tuner_benchmark waywiser_nccl_tuner)
 if(WAYWISER_WITH_NVSHMEM)  # halo_gpu_benchmark, with NVSHMEM as one more way
   set(halo_benchmark "${PROJECT_SOURCE_DIR}/benchmarks/cuda/halo_gpu_benchmark")
   waywiser_benchmark(halo_gpu_benchmark_nvshmem "${halo_benchmark}.cpp" "${halo_benchmark}.cu" "${nvshmem_kernels}")

@@ -41,6 +41,7 @@ BY_ADDRESS = {
     "const ww_halo_variant*": "integer(c_int), intent(in) :: {}(*)",
     "const ww_plan_key*": "type(ww_plan_key), intent(in) :: {}",
     "ww_plan_choice*": "type(ww_plan_choice), intent(out) :: {}",
+    "ww_plan_facts*": "type(ww_plan_facts), intent(out) :: {}",
     "ww_halo_side*": "type(ww_halo_side), intent(out) :: {}",
     "ww_halo_seconds*": "type(ww_halo_seconds), intent(out) :: {}",
     "ww_message_status*": "type(ww_message_status), intent(inout), target :: {}",

@@ -9,6 +9,7 @@
 #include "bindings/other_machine.hpp"
 #include "bindings/progress.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
 #include "waywiser/measure/machine.hpp"
 #include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/other_machine.hpp"
@@ -91,6 +92,11 @@ void bind_policy(nb::module_& m) {
       "check_plan",
       [](const std::string& text, const std::string& what) { plan_from_json(parse_json(text, what), what); }, "text"_a,
       "what"_a = "plan", "Raises Error with one line when the text is not a valid plan.");
+  m.def(
+      "plan_hash",
+      [](const std::string& text, const std::string& partner) { return plan_fingerprint(read_plan(text), partner); },
+      "text"_a, "partner"_a,
+      "Equal for plans of equal machines with equal rows of this partner, \"NCCL\". Raises Error.");
   m.def("choose", choose_json, "profile_json"_a, "options_json"_a = "{}",
         "Chooses a path for each class of pairs, operation and size; returns the plan as JSON. Raises Error.");
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,

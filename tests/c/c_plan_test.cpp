@@ -2,10 +2,13 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "tests/policy/made_up_links.hpp"
 #include "waywiser/c/waywiser.h"
 #include "waywiser/policy/choose.hpp"
+#include "waywiser/topology/discover.hpp"
+#include "waywiser/topology/topology.hpp"
 
 namespace waywiser {
 namespace {
@@ -20,6 +23,8 @@ class CPlan : public testing::Test {
       profile.collectives.push_back(
           {"all_reduce", "gpu", 4, way,
            made_up::made_up_series({way, made_up::line(start, rate)}, 0, 1, Bytes{1} << 20).points});
+    profile.collectives.push_back(
+        {"all_reduce", "gpu", 4, "Ring(protocol=LL)", profile.collectives.front().points, nccl});
     std::ofstream(file_) << to_json(choose(profile, {"sm_copy", "copy_engine"}));
     ASSERT_EQ(ww_plan_open(file_.c_str(), &plan_), WW_OK) << ww_error_text();
   }
@@ -28,13 +33,19 @@ class CPlan : public testing::Test {
     ::remove(file_.c_str());
   }
 
-  static ww_plan_key pair() { return {"latency", "gpu0", "gpu1", nullptr, 1, nullptr, 0}; }
-  static ww_plan_key collective() { return {"all_reduce", nullptr, nullptr, nullptr, 0, "gpu", 4}; }
+  static ww_plan_key pair() { return {"latency", "gpu0", "gpu1", nullptr, 1, nullptr, 0, nullptr}; }
+  static ww_plan_key collective() { return {"all_reduce", nullptr, nullptr, nullptr, 0, "gpu", 4, nullptr}; }
   std::string asked(const ww_plan_key& key, std::size_t bytes) {
     const int code = ww_plan_choose(plan_, &key, bytes, &choice_);
     return code == WW_OK ? choice_.way : std::to_string(code) + ": " + ww_error_text();
   }
 
+  std::string hash(const char* partner) {
+    ww_plan_facts facts;
+    return ww_plan_describe(plan_, partner, &facts) == WW_OK ? facts.hash : ww_error_text();
+  }
+
+  static constexpr const char* nccl = "NCCL 2.27.5";
   const std::string file_ = testing::TempDir() + "c_plan_test.json";
   ww_plan* plan_ = nullptr;
   ww_plan_choice choice_{};
@@ -57,6 +68,51 @@ TEST_F(CPlan, ACollectiveGetsItsAlgorithm) {
   EXPECT_EQ(asked(collective(), 8), "LL");
   EXPECT_EQ(asked(collective(), 1 << 20), "LL128(blocks=16)");
   EXPECT_STREQ(choice_.runner_up, "LL");
+}
+
+TEST_F(CPlan, TheRangeOfSizesIsTold) {
+  ASSERT_EQ(asked(collective(), 8), "LL");
+  EXPECT_EQ(choice_.from_bytes, 0);
+  const std::size_t last = choice_.to_bytes;
+  EXPECT_EQ(asked(collective(), last), "LL");
+  EXPECT_EQ(asked(collective(), last + 1), "LL128(blocks=16)");
+  EXPECT_EQ(choice_.from_bytes, last + 1);
+  EXPECT_EQ(choice_.to_bytes, 2 << 20);
+}
+
+TEST_F(CPlan, AnotherLibraryHasRowsOfItsOwn) {
+  ww_plan_key key = collective();
+  key.partner = nccl;
+  EXPECT_EQ(asked(key, std::size_t{5} << 32), "Ring(protocol=LL)");
+  EXPECT_EQ(asked(collective(), 8), "LL") << "its rows are not those of groups";
+  key.partner = "NCCL 2.27.6";
+  EXPECT_EQ(asked(key, 8), "2: the plan has no row for all_reduce of 4 ranks, gpu arrays, NCCL 2.27.6");
+}
+
+TEST_F(CPlan, TheHashIsThatOfThePartnersRows) {
+  const std::string all = hash(nullptr), of_nccl = hash("NCCL"), of_others = hash("NIXL");
+  EXPECT_EQ(all.size(), 16);
+  EXPECT_TRUE(all != of_nccl && of_nccl != of_others && all != of_others);
+  Plan plan = plan_from_json(read_json(file_), file_);
+  ww_plan_free(std::exchange(plan_, nullptr));
+  std::erase_if(plan.rows, [](const PlanRow& row) { return row.key.partner.empty(); });
+  std::ofstream(file_) << to_json(plan);
+  ASSERT_EQ(ww_plan_open(file_.c_str(), &plan_), WW_OK);
+  EXPECT_EQ(hash("NCCL"), of_nccl) << "rows of others do not matter";
+  ww_plan_facts facts;
+  ASSERT_EQ(ww_plan_describe(plan_, nullptr, &facts), WW_OK);
+  EXPECT_EQ(facts.fingerprint, plan.fingerprint);
+  EXPECT_EQ(facts.simulated, 1);
+  EXPECT_EQ(ww_plan_describe(nullptr, nullptr, &facts), WW_INVALID_INPUT);
+  EXPECT_EQ(ww_plan_describe(plan_, nullptr, nullptr), WW_INVALID_INPUT);
+}
+
+TEST(CPlanFile, ThisMachineHasAFingerprint) {
+  char text[64];
+  ASSERT_EQ(ww_machine_fingerprint(text, sizeof text), WW_OK) << ww_error_text();
+  EXPECT_EQ(text, fingerprint(discover()));
+  EXPECT_EQ(ww_machine_fingerprint(text, 63), WW_INVALID_INPUT);
+  EXPECT_EQ(ww_machine_fingerprint(nullptr, 64), WW_INVALID_INPUT);
 }
 
 TEST_F(CPlan, WhatThePlanDoesNotHaveIsUnavailable) {

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "halo": {"base", "device", "topology", "measure", "policy", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "table": {"base", "device", "group", "halo"},
-    "c": {"base", "device", "path", "measure", "policy", "comm", "group", "halo", "offload"},
+    "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }

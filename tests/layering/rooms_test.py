@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
     "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
-    "tune": {"topology", "simulator", "apply", "bench"},
+    "tune": {"look", "topology", "simulator", "apply", "run", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload"},  # the package itself: what programs use

@@ -11,9 +11,9 @@ import pytest
 from doctor_machines import build
 
 from waywiser import _core, cli
-from waywiser.apply.setting import LeftOut, Setting
+from waywiser.apply.setting import Setting
 from waywiser.prove import benchmarks, collectives
-from waywiser.prove.algorithms import TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
+from waywiser.prove.algorithms import TUNING_SIZES, openmpi_algorithms, openmpi_rules
 from waywiser.prove.benchmarks import SIZES, Times
 
 ALGORITHMS = {"basic linear": 1, "recursive doubling": 3, "ring": 4}
@@ -28,8 +28,7 @@ class Timed:
     def __call__(self, variables: Mapping[str, str]) -> Times:
         self._runs += 1
         number = variables.get("OMPI_MCA_coll_tuned_allreduce_algorithm", "")
-        doubling = number == "3" or (variables.get("NCCL_ALGO") == "Tree" and variables["NCCL_PROTO"] == "LL")
-        ring = number == "4" or (variables.get("NCCL_ALGO") == "Ring" and variables["NCCL_PROTO"] == "Simple")
+        doubling, ring = number == "3", number == "4"
         found = {}
         for size in TUNING_SIZES:
             gain = 2.0 if (doubling and 1024 <= size <= 65536) or (ring and size >= 4 << 20) else 1.0
@@ -55,14 +54,6 @@ def test_rules_of_open_mpi(tmp_path: Path) -> None:
 def test_nothing_to_write_when_the_defaults_are_best(tmp_path: Path) -> None:
     assert openmpi_rules({"basic linear": 1}, Timed(), 2, 6, tmp_path / "rules", quiet) == ([], "")
     assert openmpi_rules(ALGORITHMS, Timed(), 2, 2, tmp_path / "rules", quiet) == ([], "")  # too few rounds
-
-
-def test_tuner_table_of_nccl(tmp_path: Path) -> None:
-    settings, text = nccl_choices(Timed(), 4, 8, tmp_path / "t.csv", "/opt/libnccl-tuner-example.so", quiet)
-    assert [one.name for one in settings] == ["NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE"]
-    assert "allreduce,1024,8191,tree,ll,-1,1,4" in text and f"allreduce,4194304,{(1 << 50) - 1},ring,simple" in text
-    without, text = nccl_choices(Timed(), 4, 8, tmp_path / "t.csv", "", quiet)
-    assert all(isinstance(one, LeftOut) and "example tuner plugin" in one.why for one in without) and text
 
 
 def test_algorithms_are_those_of_the_installed_version(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from waywiser.apply import openmpi
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed, refused
 from waywiser.apply.job_libraries import find_job_libraries
-from waywiser.apply.nccl import Choice, tuner_table
 from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
 from waywiser.apply.propose import settings_for
 from waywiser.apply.render import render
@@ -242,11 +241,6 @@ def test_rules_of_collectives() -> None:
         *[["2"], ["1"], ["2"], ["2"], ["0", "3", "0", "0"], ["65536", "4", "0", "0"]],
         *[["7"], ["1"], ["4"], ["1"], ["0", "6", "0", "0"]],
     ]
-
-
-def test_tuner_table_of_nccl() -> None:
-    text = tuner_table([Choice("allreduce", 0, 65536, "tree", "ll", -1, 1, 4)])
-    assert text.splitlines()[1:] == ["allreduce,0,65536,tree,ll,-1,1,4"]
 
 
 def test_dry_run_of_the_installed_ucx() -> None:

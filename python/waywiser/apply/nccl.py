@@ -1,9 +1,8 @@
-"""Settings of NCCL: distance limit of peer copies, NICs, a topology file if the machine hides its own, tuner."""
+"""Settings of NCCL: distance limit of peer copies, NICs, a topology file if the machine hides its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from waywiser.apply import nccl_network, nccl_reduction
 from waywiser.apply.facts import Machine
@@ -60,26 +59,3 @@ def _topology(machine: Machine) -> Iterator[Setting]:
     if nics and not switches and any("flat" in note for note in topology.notes):
         why = "the PCI tree of this virtual machine is flat"
         yield Setting("nccl", "NCCL_TOPO_FILE", TOPOLOGY_FILE, "", why, "NCCL_TOPO_FILE", False)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The algorithm, protocol and channels of a collective for a range of sizes; -1: NCCL decides."""
-
-    collective: str
-    from_bytes: int
-    to_bytes: int
-    algorithm: str
-    protocol: str
-    channels: int
-    nodes: int
-    ranks: int
-
-
-def tuner_table(choices: Sequence[Choice]) -> str:
-    """The CSV that NCCL's example tuner plugin reads (NCCL_TUNER_CONFIG_FILE)."""
-    lines = ["# colltype,minbytes,maxbytes,algorithm,protocol,channels,nNodes,nRanks"]
-    for one in choices:
-        words = (one.collective, one.from_bytes, one.to_bytes, one.algorithm, one.protocol, one.channels, one.nodes)
-        lines.append(",".join(map(str, (*words, one.ranks))))
-    return "\n".join(lines) + "\n"

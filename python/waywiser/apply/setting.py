@@ -12,7 +12,7 @@ from waywiser.json_fields import Node
 
 SCHEMA = "waywiser.settings"
 VERSION = 1
-NAME = re.compile(r"(?:UCX|UCC|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
+NAME = re.compile(r"(?:UCX|UCC|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}|WAYWISER_NCCL_PLAN")
 TARGETS = ("ucx", "openmpi", "mpich", "nccl")
 MEASURED, SIMULATED = "measured", "simulated"
 NOT_CHECKED = "not checked: another machine"

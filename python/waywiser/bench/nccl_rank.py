@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,13 @@ from typing import Any
 import numpy
 
 from waywiser.bench.cuda_memory import CudaDevice, GpuMemory
+from waywiser.bench.nccl_communicators import Communicators
 from waywiser.bench.python_rank import serve
 from waywiser.bench.rank_request import BOTH_WAYS, MESSAGES, NotThere, Place, Request
 from waywiser.look.cuda_driver import gpu_count
 from waywiser.look.nccl_library import find_libnccl
 
 _BYTE, _FLOAT, _SUM = 1, 7, 0  # ncclUint8, ncclFloat32, ncclSum
-_PATIENCE = 60.0
-
-
-class _UniqueId(ctypes.Structure):
-    _fields_ = (("internal", ctypes.c_byte * 128),)
 
 
 class Nccl:
@@ -40,17 +35,14 @@ class Nccl:
         number = ctypes.c_int()
         self._check(self._library.ncclGetVersion(ctypes.byref(number)))
         self.version = f"NCCL {number.value // 10000}.{number.value // 100 % 100}.{number.value % 100}"
-        made = _UniqueId()
-        if rank == 0:
-            self._check(self._library.ncclGetUniqueId(ctypes.byref(made)))
-            tell_all(Path(file), bytes(made))
-        told = _UniqueId.from_buffer_copy(hear(Path(file)))
-        self._comm = ctypes.c_void_p()
-        self._library.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, _UniqueId, ctypes.c_int]
-        self._check(self._library.ncclCommInitRank(ctypes.byref(self._comm), size, told, rank))
+        self._communicators = Communicators(self._library, self._check, rank, size, Path(file))
+        self._use("")
         self._stream = self._device.stream
         self._token = self._device.array(4, numpy.float32)
         self.barrier()
+
+    def _use(self, way: str) -> None:
+        self._comm = self._communicators.of(way, self.version.removeprefix("NCCL "))
 
     def _check(self, result: int) -> None:
         if result != 0:
@@ -109,6 +101,7 @@ class Nccl:
         return call
 
     def call(self, request: Request, place: Place, give: Any, take: Any) -> Callable[[], object]:
+        self._use(request.way)
         if request.operation in MESSAGES:
             return self._message(request, place, give, take)
         size, n = self.size, ctypes.c_size_t(request.bytes)
@@ -166,22 +159,6 @@ def _at(array: GpuMemory, offset: int = 0) -> ctypes.c_void_p:
 
 def _count(array: GpuMemory, count: int | None = None) -> ctypes.c_size_t:
     return ctypes.c_size_t(array.count if count is None else count)
-
-
-def tell_all(file: Path, data: bytes) -> None:
-    """Writes the file atomically."""
-    part = file.with_suffix(".part")
-    part.write_bytes(data)
-    part.rename(file)
-
-
-def hear(file: Path) -> bytes:
-    deadline = time.monotonic() + _PATIENCE
-    while not file.exists():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"rank 0 has not come within {_PATIENCE:.0f} s")
-        time.sleep(0.005)
-    return file.read_bytes()
 
 
 def main() -> None:

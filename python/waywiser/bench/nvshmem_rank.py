@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from waywiser.bench.cuda_memory import CudaDevice, GpuMemory
-from waywiser.bench.nccl_rank import hear, tell_all
+from waywiser.bench.nccl_communicators import hear, tell_all
 from waywiser.bench.nvshmem_kernels import NvshmemKernels
 from waywiser.bench.nvshmem_library import UniqueId, init_attributes, open_libnvshmem, unique_id
 from waywiser.bench.python_rank import serve

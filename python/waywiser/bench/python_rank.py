@@ -225,4 +225,5 @@ def _case(request: Request) -> tuple[object, ...]:
         request.window,
         request.compute,
         request.mode,
+        request.way,
     )

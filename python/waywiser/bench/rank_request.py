@@ -29,12 +29,15 @@ class Request:
     seed: int
     compute: float
     mode: str = "blocking"
+    way: str = ""  # of the library's own, if one is asked for
 
     @staticmethod
     def read(line: str) -> Request:
         words = line.split()
         bytes_, window, calls, samples, seed, nanoseconds = (int(word) for word in words[3:9])
-        return Request(words[0], words[1], words[2], bytes_, window, calls, samples, seed, nanoseconds * 1e-9, words[9])
+        return Request(
+            words[0], words[1], words[2], bytes_, window, calls, samples, seed, nanoseconds * 1e-9, *words[9:11]
+        )
 
 
 @dataclass(frozen=True)

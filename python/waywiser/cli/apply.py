@@ -52,6 +52,7 @@ def apply(
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.kept_settings import keep_prediction, keep_settings, known_before, with_others
     from waywiser.apply.known_versions import told_libraries
+    from waywiser.apply.nccl_tuner import with_tuner
     from waywiser.apply.propose import settings_for
     from waywiser.apply.targets import wanted_in
     from waywiser.cli.machines import machine_named, machines_named
@@ -79,6 +80,8 @@ def apply(
     here = replace(machine_named(output, machine, from_), purpose=purpose)
     settings = settings_for(here, targets, told or None, unchecked=elsewhere, jobs=jobs)
     before = None if elsewhere else known_before(output, settings.fingerprint)
+    if not elsewhere:
+        settings = with_tuner(settings, output)
     if not elsewhere:
         settings = with_verdicts_of(before, settings)
     if collectives and jobs:  # the file has new rules now, so earlier verdicts about it are invalid
@@ -116,9 +119,8 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bo
 
 
 def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLibraries) -> Settings:
-    """The settings with newly measured rules for collectives, for the libraries that can be timed here."""
-    from waywiser import _core
+    """The settings with newly measured rules for collectives."""
     from waywiser.progress import say
     from waywiser.prove.collectives import timed_rules
 
-    return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), jobs, say)
+    return timed_rules(settings, output, ranks, jobs, say)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
+from waywiser.cli.tune_nccl import tune_nccl
 from waywiser.cli.tune_remote import tune_remote
 from waywiser.errors import InputError
 from waywiser.plot_packages import why_no_plots
@@ -51,11 +52,23 @@ def tune(
     data_plain: Annotated[
         bool, typer.Option("--data-plain", help="For --remote: also without encryption of arrays.")
     ] = False,
+    nccl: Annotated[
+        bool, typer.Option("--nccl", help="Only what NCCL's tuner chooses: algorithm, protocol, channels.")
+    ] = False,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", metavar="N", min=2, max=1024, help="For --nccl: of how many GPUs.")
+    ] = None,
 ) -> None:
     """Discover this machine, measure its paths, choose the best, verify the choices, write the report.
 
     For a cluster with several node types, each type gets a folder in DIR.
     """
+    if nccl:
+        others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh,
+                  "--remote": remote, "--backend": backend not in ("auto", "cuda")}  # fmt: skip
+        return tune_nccl(output, ranks, 30.0 if quick else budget or 240.0, as_json, others)
+    if ranks is not None:
+        raise InputError("--ranks is for --nccl")
     if remote:
         others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh}
         return tune_remote(remote, key, output, 5.0 if quick else budget or 20.0, as_json, others, data_plain)

@@ -23,9 +23,13 @@ _LIBRARIES = ("openmpi", "nccl", "ucx")
 
 
 def verify(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- PROGRAM ARGUMENTS", help="Your own program, which decides in place of a benchmark."),
+    ] = None,
     library: Annotated[
         str, typer.Option("--with", metavar="openmpi|nccl|ucx", help="The library whose benchmark decides.")
-    ],
+    ] = "",
     output: ResultsFolder = DEFAULT,
     ranks: Annotated[
         int, typer.Option("--ranks", "-n", metavar="N", min=2, max=4096, help="Number of ranks; with nccl, of GPUs.")
@@ -50,6 +54,10 @@ def verify(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Half the sizes, fewer rounds.")] = False,
+    metric: Annotated[
+        str, typer.Option(metavar="REGEX", help="For PROGRAM: the number in its output, a group; else its time.")
+    ] = "",
+    more_is_better: Annotated[bool, typer.Option("--more-is-better", help="For --metric: a rate, not a time.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the medians and verdicts as JSON.")] = False,
     mpirun: Mpirun = None,
     hosts: Annotated[
@@ -61,6 +69,14 @@ def verify(
 
     The counters of this node's devices prove which transport carried the bytes; only the times say what is faster.
     """
+    if command:
+        if library or try_ or mpirun or hosts or baseline != "default":
+            raise InputError("with PROGRAM, leave out --with, --try, --mpirun, --hosts and --baseline")
+        return _program(
+            output, command, metric, more_is_better, rounds or (_QUICK_ROUNDS if quick else _ROUNDS), as_json
+        )
+    if metric or more_is_better:
+        raise InputError("--metric and --more-is-better are for PROGRAM")
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.monitor.counters import fresh, read_counters
     from waywiser.prove.transport_counters import CountedBenchmark
@@ -84,7 +100,8 @@ def verify(
     nodes = nodes_in(hosts, library, ranks)
     jobs = find_job_libraries(mpirun)
     kept = settings_to_prove(output, bool(try_))
-    timed, what, files = benchmark_of(library, output, ranks, quick, jobs, nodes)
+    tuner = any(one.group == "tuner" for one in kept.settings)
+    timed, what, files = benchmark_of(library, output, ranks, quick, jobs, nodes, tuner)
     benchmark = CountedBenchmark(timed, lambda: read_counters(fresh()))
     refuse_another_library(kept, library, files.get(library, ""))
     settings = tried(timed_with(kept, jobs, files, library), library, try_ or [], jobs)
@@ -103,6 +120,25 @@ def verify(
         typer.echo(f"nothing to prove: --with {library} can time none of the proposed settings; --try adds your own")
     elif not as_json and not any(one.proof for one in result.settings):
         typer.echo("the defaults are best here")
+
+
+def _program(output: Path, command: list[str], metric: str, more_is_better: bool, rounds: int, as_json: bool) -> None:
+    from waywiser.progress import say
+    from waywiser.prove.program_proof import (
+        Metric,
+        of_program,
+        program_json,
+        program_lines,
+        prove_program,
+        proved_variables,
+    )
+
+    judged = Metric.of(metric, more_is_better)
+    variables = proved_variables(output)
+    proof = prove_program(of_program(command, judged), variables, rounds, say)
+    lines = [program_json(proof, command, variables, judged)] if as_json else program_lines(proof, judged)
+    for line in lines:
+        typer.echo(line)
 
 
 def _show(

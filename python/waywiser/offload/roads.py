@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from waywiser.errors import CorruptionError, InputError
-from waywiser.file_lock import held_file
-from waywiser.files import read_bytes, write_text_atomically
+from waywiser.files import read_bytes
 from waywiser.offload.client import DATA_ROADS
 from waywiser.plan import PlanRow, read_plan
 from waywiser.points import point_of
@@ -158,36 +156,13 @@ def kept(file: Path, address: str, gpu: int) -> Roads | None:
 def keep(file: Path, address: str, gpu: int, series: Sequence[dict[str, Any]], label: str = "") -> Roads:
     """Chooses from what was measured, and writes the rows into the plan, in place of what it has of this server's GPU.
     `label`: what the times are, if they are not a GPU's; each row says it. Raises InputError."""
+    from waywiser.partner_rows import chosen_plan, keep_rows
+
     name = partner(address, gpu)
-    chosen = _chosen([{**one, "partner": name} for one in series])
+    chosen = chosen_plan([{**one, "partner": name} for one in series], "host")
     for row in chosen["rows"] if label else ():
         row["why"] += f"; {label}"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with held_file(file.with_suffix(".lock")) as holder:
-        if holder:
-            raise InputError(f"{file}: {holder} writes it")
-        if file.exists():
-            before = read_bytes(file)
-            read_plan(before, str(file))
-            whole = json.loads(before)
-            others = [row for row in whole["rows"] if row.get("partner") != name]
-            chosen = {**whole, "rows": [*others, *chosen["rows"]]}
-        text = json.dumps(chosen, indent=1) + "\n"
-        write_text_atomically(file, text)
-    return Roads([row for row in read_plan(text.encode("utf-8"), str(file)).rows if row.partner == name])
-
-
-def _chosen(series: list[dict[str, Any]]) -> dict[str, Any]:
-    """A plan for this machine that has nothing but the rows for `series`."""
-    from waywiser import _core, stages
-
-    machine = _core.discover()
-    about = {"fingerprint": machine.fingerprint, "machine": machine.name, "backend": "host", "simulated": False}
-    nothing = ("classes", "series", "searched", "first_use", "unavailable", "rejected", "other_nodes")
-    head = {"schema": "waywiser.profile", "version": 2, "created": stages.now(), "state": {}}
-    profile = {**head, **about, **{key: [] for key in nothing}, "collectives": series}
-    plan: dict[str, Any] = json.loads(stages.choose(json.dumps(profile)))
-    return plan
+    return Roads([row for row in keep_rows(file, name, chosen).rows if row.partner == name])
 
 
 def times_of(series: Sequence[dict[str, Any]]) -> Iterator[tuple[Direction, bool, int, dict[str, float]]]:

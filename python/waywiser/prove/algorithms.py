@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from waywiser.apply.nccl import Choice, tuner_table
 from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
-from waywiser.apply.setting import LeftOut, Setting
+from waywiser.apply.setting import Setting
 from waywiser.look.root import Root
 from waywiser.prove.benchmarks import Benchmark, Case
 from waywiser.prove.chance import chance_faster
@@ -84,26 +83,3 @@ def openmpi_rules(
     why = "; ".join(winner.text for winner in found.values() if winner)
     pairs = ((_DYNAMIC, "true", "false"), (_RULES, str(file.absolute()), ""))
     return [Setting("openmpi", *pair, why, "coll_tuned rules") for pair in pairs], rules_file(rules)
-
-
-def nccl_choices(
-    benchmark: Benchmark, gpus: int, rounds: int, file: Path, plugin: str, tell: Tell
-) -> tuple[list[Setting | LeftOut], str]:
-    """The same for NCCL: the CSV of its example tuner plugin. Without the plugin the settings are left out."""
-    pairs = [(algorithm, protocol) for algorithm in ("Ring", "Tree") for protocol in ("LL", "LL128", "Simple")]
-    variants = [Variant(f"{a} {p}", {"NCCL_ALGO": a, "NCCL_PROTO": p}) for a, p in pairs]
-    found = winners(variants, benchmark, rounds, tell)
-    sizes, rows = sorted(found), []
-    for size, following in zip(sizes, [*sizes[1:], 1 << 50], strict=True):
-        winner = found[size]
-        if winner:
-            algorithm, protocol = winner.name.lower().split()
-            rows.append(Choice("allreduce", size, following - 1, algorithm, protocol, -1, 1, gpus))
-    if not rows:
-        return [], ""
-    why = "; ".join(winner.text for winner in found.values() if winner)
-    wanted = (("NCCL_TUNER_PLUGIN", plugin), ("NCCL_TUNER_CONFIG_FILE", str(file.absolute())))
-    if not plugin:
-        reason = f"needs NCCL's example tuner plugin (libnccl-tuner-example.so); {why}"
-        return [LeftOut("nccl", name, value or "example", reason) for name, value in wanted], tuner_table(rows)
-    return [Setting("nccl", name, value, "", why, "tuner") for name, value in wanted], tuner_table(rows)

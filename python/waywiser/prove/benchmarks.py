@@ -31,7 +31,7 @@ _OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allr
 
 
 @ended_by_signals()
-def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: str) -> str:
+def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: str, seconds: float = _SECONDS) -> str:
     """Standard output. If the command fails or does not end, ends all its processes and raises InputError."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         process = subprocess.Popen(
@@ -39,12 +39,12 @@ def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: 
             errors="replace", start_new_session=True,
         )  # fmt: skip
         try:
-            out, _ = process.communicate(timeout=_SECONDS)
+            out, _ = process.communicate(timeout=seconds)
         except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(10)
             if isinstance(error, subprocess.TimeoutExpired):
-                raise InputError(f"{what} did not end within {_SECONDS:.0f} s") from error
+                raise InputError(f"{what} did not end within {seconds:.0f} s") from error
             raise
         said.seek(0)
         lines = [line.strip() for line in (out + said.read(10_000)).splitlines() if line.strip(" -")]

@@ -21,6 +21,9 @@ from waywiser.prove.team_benchmark import timed_by
 # Three times a power of two, as `benchmarks.SIZES`: links between GPUs need more bytes to fill.
 SIZES = (24, 1536, 98304, 786432, 6291456, 25165824)
 TESTS = {"ping-pong": "latency", "one way": "bandwidth", "all-reduce": "all_reduce"}
+# What a tuner decides.
+COLLECTIVES = {"all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter"}
+COLLECTIVES |= {"broadcast": "broadcast", "reduce": "reduce"}
 
 
 def nccl(
@@ -54,7 +57,7 @@ def _by_ranks(
         setup = Setup(gpus, "cuda", 0, folder, folder)
         return python_ranks(setup, name, {**environment, **variables})
 
-    return timed_by(start, [("gpu", test, TESTS[test]) for test in tests], sizes)
+    return timed_by(start, [("gpu", test, (TESTS | COLLECTIVES)[test]) for test in tests], sizes)
 
 
 def _by_nccl_tests(gpus: int, sizes: Sequence[int], environment: Mapping[str, str]) -> Benchmark:

@@ -53,9 +53,10 @@ def _untuned_sizes(results: Results, wanted: tuple[int, ...]) -> tuple[int, ...]
 
 
 def benchmark_of(
-    library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries, nodes: list[Host]
+    library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries, nodes: list[Host], tuner: bool = False
 ) -> tuple[Benchmark, str, dict[str, str]]:
-    """The benchmark, at sizes that the profile lacks; its name, and the files of the libraries that it times."""
+    """The benchmark, at sizes that the profile lacks; its name, and the files of the libraries that it times. `tuner`:
+    with NCCL, also all collectives that a tuner decides."""
     all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
     sizes = _untuned_sizes(Results(output), all_sizes)[:: 2 if quick else 1]
     environment = clean_environment(os.environ)
@@ -63,7 +64,8 @@ def benchmark_of(
         if name in environment:
             say(f"{name}={environment[name]} stays set for all")
     if library == "nccl":
-        benchmark, what, file = nccl_benchmarks.nccl(ranks, sizes, environment)
+        tests = nccl_benchmarks.TESTS | (nccl_benchmarks.COLLECTIVES if tuner else {})
+        benchmark, what, file = nccl_benchmarks.nccl(ranks, sizes, environment, tuple(tests))
         return benchmark, what, {"nccl": file} if file else {}
     if library == "ucx":
         benchmark, what = ucx_benchmark.ucx(jobs, len(_core.discover().ids("gpu")), sizes, environment)

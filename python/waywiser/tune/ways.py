@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import waywiser._core as _core
-from waywiser.bench.conduct import FROM_KERNEL, Case, Contender
+from waywiser.bench.conduct import FROM_KERNEL, Case
 from waywiser.bench.operations import OPERATIONS
-from waywiser.bench.team import NotOffered, Timed
+from waywiser.bench.team import Timed
 from waywiser.bench.teams import Setup, our_team
-from waywiser.points import point_of, quantile
 from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE
 from waywiser.stages import Show
+from waywiser.tune.turns import OneWay, take_turns, timed_point
 
 _GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "host")
 _MESSAGE_WAYS = ("LL", "LL128", "bulk")
@@ -42,7 +42,6 @@ _BLOCK_SIZES = (8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
 _HOPELESS = 2.0  # slower than the fastest by this factor: timed only once
-_PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -104,23 +103,6 @@ def _prepared_ways(size: int) -> list[str]:
     return [kind + each for kind, parts in found.items() for each in (parts if size >= _LEAST_OF_BLOCKS else parts[:1])]
 
 
-class _Way:
-    """The ranks, set to one algorithm."""
-
-    version = ""
-    adapts = False
-
-    def __init__(self, team: Timed, way: str) -> None:
-        self._team = team
-        self.way = way
-
-    def slice(self, request: str, patience: float) -> list[list[float]]:
-        return self._team.slice(f"{request} {self.way}", patience)
-
-    def close(self) -> None:
-        """Does nothing: it does not own the ranks."""
-
-
 def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
     """The numbers of ranks that `tune` times on this machine."""
     if backend == "virtual_gpu":  # too slow for collectives, and their times mean nothing
@@ -163,41 +145,10 @@ def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tup
 
 
 def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Alternates rounds forwards and backwards, at least two.
-
-    Work of GPUs is captured in a graph: otherwise the host's part of a call, which is the same for all algorithms,
-    hides their differences.
-    """
-    contenders: dict[str, Contender] = {}
+    """Work of GPUs is captured in a graph: otherwise the host's part of a call, which is the same for all algorithms,
+    hides their differences."""
     mode = FROM_KERNEL if case.operation.from_kernel else "graph"
     cases = {way: replace(case, mode=mode) if case.memory == "gpu" and way != "host" else case for way in ways}
-    for way in ways:
-        one = Contender(_Way(team, way))
-        try:
-            one.plan(cases[way], _PATIENCE)
-            one.take(cases[way], 5, _PATIENCE)
-        except NotOffered:
-            continue
-        contenders[way] = one
-    medians = {way: _median(one) for way, one in contenders.items()}
-    hopeful = [way for way, median in medians.items() if median <= _HOPELESS * min(medians.values())]
-    for turn in range(1, _ROUNDS):
-        if turn > 1 and time.monotonic() > until:
-            break
-        for way in hopeful if turn % 2 else reversed(hopeful):
-            contenders[way].take(cases[way], 1000 * turn + 5, _PATIENCE)
-    for way, one in contenders.items():
-        yield way, _point(case, one)
-
-
-def _samples(one: Contender) -> list[float]:
-    """Seconds of a call for each sample, of the slowest rank."""
-    return sorted(max(times) for times in zip(*one.by_rank, strict=True))
-
-
-def _median(one: Contender) -> float:
-    return quantile(_samples(one), 0.5)
-
-
-def _point(case: Case, one: Contender) -> dict[str, Any]:
-    return point_of(case.bytes, [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)])
+    teams = {way: OneWay(team, way) for way in ways}
+    for way, one in take_turns(teams, cases, until, _ROUNDS, _HOPELESS).items():
+        yield way, timed_point(case, one)

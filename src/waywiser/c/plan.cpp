@@ -6,8 +6,11 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/c/handles.hpp"
+#include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/cost.hpp"
+#include "waywiser/topology/discover.hpp"
+#include "waywiser/topology/topology.hpp"
 
 using namespace waywiser;
 
@@ -40,6 +43,8 @@ Seconds expected_at(const std::vector<std::pair<Bytes, Seconds>>& expected, Byte
 void write(ww_plan_choice& choice, const PlanRow& row, const Way& way, Bytes bytes) {
   write(choice.way, text(way));
   write(choice.why, row.why);
+  choice.from_bytes = row.from_bytes;
+  choice.to_bytes = row.to_bytes;
   choice.seconds = expected_at(row.expected, bytes);
   if (const RankedWay* second = row.runner_up()) {
     write(choice.runner_up, text(second->way));
@@ -63,13 +68,24 @@ void choose_path(const Chooser& chooser, const ww_plan_key& key, Bytes bytes, ww
   write(choice, *row, {path.mechanism, path.parameters}, bytes);
 }
 
+const PlanRow* row_of_partner(const Chooser& chooser, const WaysOf& wanted, std::string_view partner, Bytes bytes) {
+  for (const PlanRow& row : chooser.plan().rows) {
+    const PlanKey& key = row.key;
+    const bool same = key.operation == wanted.operation && key.memory == wanted.memory && key.ranks == wanted.ranks;
+    if (same && key.partner == partner && bytes >= row.from_bytes && bytes <= row.to_bytes) return &row;
+  }
+  return nullptr;
+}
+
 void choose_way(const Chooser& chooser, const ww_plan_key& key, Bytes bytes, ww_plan_choice& choice) {
   const WaysOf wanted{given_text(key.operation, "the operation"), given_text(key.memory, "the memory"), key.ranks};
+  const std::string partner = key.partner == nullptr ? "" : key.partner;
   if (key.ranks < 2) throw Error(ErrorKind::invalid_input, "a plan is for 2 ranks or more");
-  const PlanRow* row = chooser.row_of(wanted, bytes);
+  const PlanRow* row =
+      partner.empty() ? chooser.row_of(wanted, bytes) : row_of_partner(chooser, wanted, partner, bytes);
   if (row == nullptr)
     refuse(std::string(wanted.operation) + " of " + std::to_string(wanted.ranks) + " ranks, " +
-           std::string(wanted.memory) + " arrays");
+           std::string(wanted.memory) + " arrays" + (partner.empty() ? "" : ", " + partner));
   write(choice, *row, row->way(), bytes);
 }
 
@@ -94,4 +110,26 @@ int ww_plan_choose(const ww_plan* plan, const ww_plan_key* key, size_t bytes, ww
   });
 }
 
+int ww_plan_describe(const ww_plan* plan, const char* partner, ww_plan_facts* facts) {
+  return guarded([&] {
+    const Chooser& chooser = given(plan, "the plan").chooser;
+    given(facts, "the place for the facts");
+    ww_plan_facts found{};
+    write(found.fingerprint, chooser.plan().fingerprint);
+    write(found.hash, partner == nullptr ? plan_fingerprint(chooser) : plan_fingerprint(chooser.plan(), partner));
+    found.simulated = chooser.plan().simulated ? 1 : 0;
+    *facts = found;
+  });
+}
+
 void ww_plan_free(ww_plan* plan) { delete plan; }
+
+int ww_machine_fingerprint(char* fingerprint, size_t size) {
+  return guarded([&] {
+    given(fingerprint, "the place for the fingerprint");
+    char found[64];
+    if (size < sizeof found) throw Error(ErrorKind::invalid_input, "a fingerprint needs 64 characters");
+    write(found, waywiser::fingerprint(discover()));
+    std::memcpy(fingerprint, found, sizeof found);
+  });
+}

@@ -87,13 +87,13 @@ typedef enum ww_op WW_ANY_INT {
 
 /* How the boundary values of a halo exchange travel: docs/halo.md. */
 typedef enum ww_halo_variant WW_ANY_INT {
-  WW_HALO_WHOLE_FIELD = 0,   /* through a copy of each whole field */
-  WW_HALO_PER_NEIGHBOR = 1,  /* one message for each field and part of the boundary */
-  WW_HALO_PACKED = 2,        /* one message for each neighbour */
-  WW_HALO_DIRECT = 3,        /* as per_neighbor, by one kernel */
-  WW_HALO_STRIDED = 5,       /* as packed; the copy engine of a GPU packs */
-  WW_HALO_GPU_AWARE = 7,     /* as packed; the group's messages get the packed GPU memory */
-  WW_HALO_MIXED = 8          /* sides differ: ww_halo_use_sides */
+  WW_HALO_WHOLE_FIELD = 0,  /* through a copy of each whole field */
+  WW_HALO_PER_NEIGHBOR = 1, /* one message for each field and part of the boundary */
+  WW_HALO_PACKED = 2,       /* one message for each neighbour */
+  WW_HALO_DIRECT = 3,       /* as per_neighbor, by one kernel */
+  WW_HALO_STRIDED = 5,      /* as packed; the copy engine of a GPU packs */
+  WW_HALO_GPU_AWARE = 7,    /* as packed; the group's messages get the packed GPU memory */
+  WW_HALO_MIXED = 8         /* sides differ: ww_halo_use_sides */
 } ww_halo_variant;
 
 typedef struct ww_group ww_group;
@@ -108,7 +108,8 @@ typedef struct ww_plan ww_plan;
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
  * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
  * enqueued behind earlier work of the stream. Both at once is an error. Collectives of GPU arrays with WW_WAIT or
- * ww_begin run in a stream of the group where kernels or NCCL serve them; earlier work on the arrays must be complete. */
+ * ww_begin run in a stream of the group where kernels or NCCL serve them; earlier work on the arrays must be complete.
+ */
 typedef struct ww_mode {
   ww_future** future;
   ww_stream* stream;
@@ -151,7 +152,7 @@ typedef struct ww_message_status {
 } ww_message_status;
 
 /* What a plan is asked for. A transfer between two memories has a source and a destination; all else has a memory and a
- * number of ranks. */
+ * number of ranks, and a partner if it is not a group's. */
 typedef struct ww_plan_key {
   const char* operation;   /* a transfer's "latency", "streaming", "bidirectional", "loaded"; else "all_reduce", ... */
   const char* source;      /* "gpu0", "host0" */
@@ -160,6 +161,7 @@ typedef struct ww_plan_key {
   int processes;           /* of a transfer: 1, or 2 if each has its own process */
   const char* memory;      /* "host" or "gpu" */
   int ranks;
+  const char* partner; /* another library and its version, "NCCL 2.27.5", or a server's GPU; NULL: none */
 } ww_plan_key;
 
 /* What the plan says, as text that ends with a zero and is cut where it is too long. */
@@ -169,7 +171,16 @@ typedef struct ww_plan_choice {
   char why[256];
   double seconds;         /* by the measurements; 0 beyond the sizes that were measured */
   double runner_up_ratio; /* its time divided by that of the way, in the middle of the range of sizes; 0: none */
+  size_t from_bytes;      /* the range of sizes, both included */
+  size_t to_bytes;
 } ww_plan_choice;
+
+/* What a plan is. */
+typedef struct ww_plan_facts {
+  char fingerprint[64]; /* of the machines that it is for */
+  char hash[32];
+  int simulated; /* 1: from a simulation */
+} ww_plan_facts;
 
 /* What one rank gives to a neighbour, and what it takes from it. If two ranks are neighbours in several ways, tags
  * (0 to 32766) match what is given with what is taken. */
@@ -268,8 +279,8 @@ WW_API size_t ww_type_size(ww_type type);
  * timeout, io, unavailable. */
 WW_API int ww_join(const ww_join_options* options, ww_group** group);
 /* Without a launcher: one process makes an id, and the program gives its bytes to all others. `towards` NULL or "": all
- * ranks are on this machine. Otherwise this process will be rank 0, and listens from now on: on its address towards this
- * host of another machine, or on this address of its own machine. Errors: invalid input, io. */
+ * ranks are on this machine. Otherwise this process will be rank 0, and listens from now on: on its address towards
+ * this host of another machine, or on this address of its own machine. Errors: invalid input, io. */
 WW_API int ww_make_unique_id(const char* towards, ww_unique_id* id);
 /* ww_join with an id, as a rank of `size`. An id serves one job. Errors also: invalid input for other bytes. */
 WW_API int ww_join_by_id(const ww_join_options* options, const ww_unique_id* id, int rank, int size, ww_group** group);
@@ -282,8 +293,8 @@ WW_API void ww_group_free(ww_group* group);
 /* Ends this group and all others of the job at once: all calls of all ranks return an error with `why`, those under way
  * too, and kernels that wait stop. Waits for nobody; any thread may call it, while another one is in a call. */
 WW_API int ww_abort(ww_group* group, const char* why);
-/* Asks, and does not wait: WW_OK, or io if the group has failed; ww_error_text() says why. A failed operation on a GPU is
- * known after 20 ms, whether or not a call has returned it. Any thread may ask. */
+/* Asks, and does not wait: WW_OK, or io if the group has failed; ww_error_text() says why. A failed operation on a GPU
+ * is known after 20 ms, whether or not a call has returned it. Any thread may ask. */
 WW_API int ww_failure(const ww_group* group);
 /* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
@@ -382,8 +393,8 @@ WW_API int ww_future_test(ww_future* future, int* done);
 WW_API int ww_future_wait(ww_future* future);
 /* Waits for each; NULLs are left out. */
 WW_API int ww_wait_all(ww_future* const* futures, size_t count);
-/* Waits until one is over, and sets `place` to that of the first that is. NULLs are left out: free it, and put NULL in its
- * place for the next call. All are of one ww_join. Errors also: invalid input if there is none. */
+/* Waits until one is over, and sets `place` to that of the first that is. NULLs are left out: free it, and put NULL in
+ * its place for the next call. All are of one ww_join. Errors also: invalid input if there is none. */
 WW_API int ww_wait_any(ww_future* const* futures, size_t count, size_t* place);
 /* NULL is allowed. If the operation is not over, this ends it, and the group fails. */
 WW_API void ww_future_free(ww_future* future);
@@ -509,8 +520,12 @@ WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
 WW_API int ww_plan_open(const char* file, ww_plan** plan);
 /* Errors also: unavailable if the plan has no row for this. */
 WW_API int ww_plan_choose(const ww_plan* plan, const ww_plan_key* key, size_t bytes, ww_plan_choice* choice);
+/* `partner`: hashes the machine and the rows whose partner begins with this word, "NCCL"; NULL: all of the plan. */
+WW_API int ww_plan_describe(const ww_plan* plan, const char* partner, ww_plan_facts* facts);
 /* NULL is allowed. */
 WW_API void ww_plan_free(ww_plan* plan);
+/* Looks at this machine, for up to a second; `size`: 64 or more. */
+WW_API int ww_machine_fingerprint(char* fingerprint, size_t size);
 
 /* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
  * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run, ww_remote_launch, ww_remote_record, ww_remote_wait

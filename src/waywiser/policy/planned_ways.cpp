@@ -9,7 +9,7 @@
 namespace waywiser {
 
 bool is_of(const PlanKey& key, const WaysOf& wanted) noexcept {
-  return !key.is_message() && key.operation == wanted.operation && key.memory == wanted.memory &&
+  return !key.is_message() && key.partner.empty() && key.operation == wanted.operation && key.memory == wanted.memory &&
          (wanted.ranks == 0 || key.ranks == wanted.ranks);
 }
 

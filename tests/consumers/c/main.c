@@ -347,6 +347,7 @@ static void plans(void) {
   ww_plan* plan = NULL;
   ww_plan_key key = {0};
   ww_plan_choice choice;
+  ww_plan_facts facts;
   snprintf(name, sizeof name, "plan-%d.json", rank);
   FILE* file = fopen(name, "w");
   CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
@@ -358,7 +359,10 @@ static void plans(void) {
   DO(ww_plan_choose(plan, &key, 100, &choice));
   CHECK(strcmp(choice.way, "LL") == 0 && choice.seconds == 0);
   REFUSED(ww_plan_choose(plan, &key, 101, &choice), WW_UNAVAILABLE, "no row for all_reduce of 2 ranks");
+  DO(ww_plan_describe(plan, NULL, &facts));
+  CHECK(strcmp(facts.fingerprint, "f") == 0 && strlen(facts.hash) == 16 && facts.simulated == 1);
   ww_plan_free(plan);
+  DO(ww_machine_fingerprint(facts.fingerprint, sizeof facts.fingerprint));
 }
 
 /* A group of this process alone, by an id. */

@@ -1,0 +1,155 @@
+"""`waywiser tune --nccl`: with which algorithm, protocol and number of channels NCCL is fastest, measured through the
+tuner plug-in as jobs will run it, beside NCCL without a plug-in."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from waywiser.apply.nccl_tuner import DEFAULT_WAY, environment_for
+from waywiser.bench.conduct import Case
+from waywiser.bench.nccl_communicators import plan_of
+from waywiser.bench.operations import OPERATIONS
+from waywiser.bench.team import Team, Timed
+from waywiser.bench.teams import Setup, python_ranks
+from waywiser.errors import InputError
+from waywiser.look.nccl_library import find_libnccl, look_for_nccl
+from waywiser.partner_rows import chosen_plan, keep_rows
+from waywiser.plan import Plan
+from waywiser.run.clean_environment import clean_environment
+from waywiser.stages import Show
+from waywiser.tune.turns import OneWay, median_of, take_turns, timed_point
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+SIZES = tuple(1 << bits for bits in (6, 10, 13, 15, 17, 19, 21, 23, 25))
+_PROTOCOLS = ("LL", "LL128", "Simple")
+_MOST_BY_LL = 4 << 20  # it sends twice the bytes
+_LEAST_OF_CHUNKS = 1 << 20
+_CHANNELS, _CHUNKS = (2, 4, 8, 16, 24, 32), (64 << 10, 256 << 10, 1 << 20)
+_ROUNDS, _FIRST_ROUNDS, _HOPELESS = 6, 2, 1.3
+# The default is what has to be beaten: no way is taken that costs more, and few bytes more of noise do not decide.
+_HYSTERESIS = {"tolerance": 0.01, "equal": 0.03, "switching": 0.01}
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What the plug-in can ask of this NCCL: `nvls`: multicast over NVLink is not switched off; `chunks`: it lets a
+    tuner say the size of a chunk."""
+
+    nvls: bool
+    chunks: bool
+
+    @staticmethod
+    def here(environment: Mapping[str, str], library: str) -> Offers:
+        return Offers(environment.get("NCCL_NVLS_ENABLE") != "0", _contains(library, b"ncclTunerPlugin_v6"))
+
+
+def _contains(file: str, words: bytes) -> bool:
+    with open(file, "rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(words) >= 0
+
+
+def first_ways(operation: str, size: int, offers: Offers) -> list[str]:
+    """Algorithms with their protocols; the number of channels is NCCL's."""
+    algorithms = ("Ring", "Tree") if operation == "all_reduce" else ("Ring",)
+    protocols = [one for one in _PROTOCOLS if one != "LL" or size <= _MOST_BY_LL]
+    found = [f"{algorithm}(protocol={protocol})" for algorithm in algorithms for protocol in protocols]
+    if offers.nvls and operation in ("all_reduce", "all_gather", "reduce_scatter"):
+        found.append("NVLS(protocol=Simple)")
+    return found
+
+
+def finer_ways(best: Sequence[str], size: int, offers: Offers) -> list[str]:
+    """The best of the first ways, with other numbers of channels; the very best with other sizes of chunks."""
+    found = list(best)
+    for way in best:
+        found += [way.replace("(", f"(channels={count},") for count in _CHANNELS]
+    if offers.chunks and size >= _LEAST_OF_CHUNKS:
+        found += [best[0].replace("(", f"(chunk={chunk},") for chunk in _CHUNKS]
+    return found
+
+
+@dataclass(frozen=True)
+class NcclTeams:
+    """Ranks without a plug-in, and ranks whose tuner follows the way that a request names."""
+
+    plain: Timed
+    tuned: Timed
+
+    def of(self, ways: Sequence[str]) -> dict[str, Timed]:
+        return {DEFAULT_WAY: self.plain, **{way: OneWay(self.tuned, way) for way in ways}}
+
+
+def start_teams(ranks: int, folder: Path) -> tuple[NcclTeams, list[Team]]:
+    """Raises TeamError, InputError with what is missing."""
+    if why := look_for_nccl().why_not(ranks):
+        raise InputError(f"NCCL cannot be timed: {why}")
+    setup, clean = Setup(ranks, "cuda", 0, folder, folder), clean_environment(os.environ)
+    plain = python_ranks(setup, "nccl", {**clean, "NCCL_TUNER_PLUGIN": "none"})
+    try:
+        version = plain.version.removeprefix("NCCL ")
+        file = folder / "default.json"
+        file.write_text(plan_of(DEFAULT_WAY, ranks, version))
+        tuned = python_ranks(setup, "nccl-tuned", {**clean, **environment_for(file.read_text(), file)}, module="nccl")
+    except BaseException:
+        plain.close()
+        raise
+    return NcclTeams(plain, tuned), [plain, tuned]
+
+
+def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[Plan, str]:
+    """Measures in about `seconds`, and keeps the rows in the plan of `results`; the plan, and the name and version of
+    NCCL, by which its rows are known. Raises TeamError, InputError."""
+    with tempfile.TemporaryDirectory() as folder:
+        teams, started = start_teams(ranks, Path(folder))
+        try:
+            offers = Offers.here(os.environ, find_libnccl())
+            series = measured(teams, ranks, offers, time.monotonic() + seconds, show)
+        finally:
+            for team in started:
+                team.close()
+    return keep(results / "plan.json", series, teams.plain.version, ranks), teams.plain.version
+
+
+def keep(file: Path, series: Sequence[dict[str, Any]], partner: str, ranks: int) -> Plan:
+    """Chooses, and writes the rows in place of those of this library for as many ranks."""
+    chosen = chosen_plan([{**one, "partner": partner} for one in series], "cuda", _HYSTERESIS)
+    return keep_rows(file, partner, chosen, ranks)
+
+
+def measured(
+    teams: NcclTeams, ranks: int, offers: Offers, until: float, show: Show, sizes: Sequence[int] = SIZES
+) -> list[dict[str, Any]]:
+    """Series for a profile; sizes for which the time is too short are left out, the largest first."""
+    series: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    cases = [Case(OPERATIONS[name], "gpu", size, "graph") for size in sizes for name in COLLECTIVES]
+    started = time.monotonic()
+    for done, case in enumerate(cases):
+        left = until - time.monotonic()
+        if left <= 0 and done >= len(COLLECTIVES):
+            break
+        show(done, len(cases), left, f"{case.operation.name} {case.bytes}")
+        share = (until - started) * (done + 1) / len(cases) + started
+        for way, found in _timed(teams, case, offers, share):
+            series.setdefault((case.operation.name, way), []).append(found)
+    head = {"memory": "gpu", "ranks": ranks}
+    # The default first: of equals the first is taken.
+    ordered = sorted(series.items(), key=lambda one: (one[0][0], one[0][1] != DEFAULT_WAY))
+    return [{"operation": name, "way": way, "points": points, **head} for (name, way), points in ordered]
+
+
+def _timed(teams: NcclTeams, case: Case, offers: Offers, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
+    """First the protocols, then what is finer about the best two of them."""
+    first = teams.of(first_ways(case.operation.name, case.bytes, offers))
+    looked = take_turns(first, dict.fromkeys(first, case), until, _FIRST_ROUNDS, _HOPELESS)
+    medians = {way: median_of(one) for way, one in looked.items() if way != DEFAULT_WAY}
+    best = sorted(medians, key=lambda way: medians[way])[:2]
+    finer = teams.of(finer_ways(best, case.bytes, offers))
+    for way, one in take_turns(finer, dict.fromkeys(finer, case), until, _ROUNDS, _HOPELESS).items():
+        yield way, timed_point(case, one)

@@ -1,0 +1,221 @@
+"""`waywiser tune --nccl` with made-up times, and what `apply` makes of the rows."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from pathlib import Path
+
+import pytest
+from made_up_nccl import NO_END, TUNER, ask, plan, program
+
+from waywiser import _core
+from waywiser.apply.job_libraries import find_job_libraries
+from waywiser.apply.nccl_tuner import with_tuner
+from waywiser.apply.setting import Settings, read_settings
+from waywiser.bench.nccl_communicators import Communicators, plan_of
+from waywiser.cli import run
+from waywiser.errors import InputError
+from waywiser.look.nccl_library import Found
+from waywiser.plan import read_plan
+from waywiser.prove import nccl_benchmarks
+from waywiser.prove.trial import benchmark_of
+from waywiser.tune import nccl_tuning
+from waywiser.tune.nccl_tuning import NcclTeams, Offers, finer_ways, first_ways, keep, measured
+
+NAME = "NCCL 2.27.5"
+NEITHER = Offers(nvls=False, chunks=False)
+
+
+class MadeUpRanks:
+    """Small all-reduces are fastest by the tree, large ones with 8 channels; all else as without a plug-in."""
+
+    version, adapts = NAME, False
+
+    def __init__(self) -> None:
+        self.ways: set[str] = set()
+
+    def slice(self, request: str, patience: float) -> list[list[float]]:
+        words = request.split()
+        operation, size, samples = words[0], int(words[3]), int(words[6])
+        way = words[10] if len(words) > 10 else ""
+        self.ways.add(way)
+        seconds = 1e-5 + size / 1e11
+        if operation == "all_reduce" and way:
+            fast = way == "Tree(protocol=LL)" if size <= 1 << 15 else way == "Ring(channels=8,protocol=Simple)"
+            seconds *= 0.5 if fast else 0.8 if way == "Ring(protocol=Simple)" else 1.02
+        elif way:
+            seconds *= 1.02
+        return [[seconds * (1 + 1e-4 * n) for n in range(samples)] for _ in range(2)]
+
+    def close(self) -> None: ...
+
+
+def made_up_series(offers: Offers = NEITHER) -> tuple[list[dict[str, object]], MadeUpRanks]:
+    tuned = MadeUpRanks()
+    teams = NcclTeams(MadeUpRanks(), tuned)
+    return measured(teams, 2, offers, time.monotonic() + 600, lambda *told: None), tuned
+
+
+def test_the_plan_takes_what_beats_nccl_without_a_plug_in(tmp_path: Path) -> None:
+    series, _ = made_up_series()
+    assert all(one["way"] != "default" or len(one["points"]) == len(nccl_tuning.SIZES) for one in series)  # type: ignore[arg-type]
+    rows = [row for row in keep(tmp_path / "plan.json", series, NAME, 2).rows if row.partner == NAME]
+    assert {(row.operation, row.way) for row in rows if row.operation != "all_reduce"} == {
+        (operation, "default") for operation in ("all_gather", "broadcast", "reduce", "reduce_scatter")
+    }
+    first, between, last = (row for row in rows if row.operation == "all_reduce")
+    assert (first.from_bytes, first.way) == (0, "Tree(protocol=LL)")
+    assert (last.to_bytes, last.way) == (NO_END, "Ring(channels=8,protocol=Simple)")
+    assert first.to_bytes == 1 << 15 and between.way == "Ring(protocol=Simple)", "each as far as it was measured"
+    assert between.to_bytes < 1 << 17 and last.from_bytes == between.to_bytes + 1
+
+
+def test_the_tuner_understands_every_way_that_is_measured(tmp_path: Path) -> None:
+    made, names = program(tmp_path), ("Tree", "Ring", "", "", "NVLS")
+    _, tuned = made_up_series(Offers(nvls=True, chunks=True))
+    assert {"NVLS(protocol=Simple)", "Ring(chunk=65536,protocol=Simple)"} <= tuned.ways
+    for way in tuned.ways:
+        text = plan_of(way, 2, "2.27.5")
+        (tmp_path / "one.json").write_text(text)
+        given = {"WAYWISER_NCCL_PLAN": f"{_core.plan_hash(text, 'NCCL')}:{tmp_path / 'one.json'}"}
+        found = ask(made, 6, given, ["all_reduce 8 7 3"])
+        algorithm = names.index(way.split("(")[0])
+        assert found.said == [] and found.lines[1].startswith(f"0 {algorithm}:"), way
+
+
+def test_what_this_nccl_does_not_offer_is_not_measured() -> None:
+    assert "NVLS(protocol=Simple)" not in first_ways("all_reduce", 1 << 20, NEITHER)
+    assert not any("NVLS" in way or "Tree" in way for way in first_ways("reduce", 8, Offers(True, True)))
+    assert not any("(protocol=LL)" in way for way in first_ways("all_reduce", 8 << 20, NEITHER))
+    assert not any("chunk" in way for way in finer_ways(["Ring(protocol=LL)"], 8 << 20, NEITHER))
+    assert not any("chunk" in way for way in finer_ways(["Ring(protocol=LL)"], 8, Offers(False, True)))
+    assert Offers.here({"NCCL_NVLS_ENABLE": "0"}, __file__) == Offers(False, True), "this file names version 6:"
+    assert "ncclTunerPlugin_v6"
+    assert Offers.here({}, str(TUNER)) == Offers(True, True)
+
+
+def test_other_rows_of_the_plan_stay(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(plan([("all_reduce", 0, NO_END, "default")], ranks=4))
+    series, _ = made_up_series()
+    kept = keep(file, series, NAME, 2)
+    assert [row.ranks for row in kept.rows if row.way == "default" and row.operation == "all_reduce"] == [4]
+    again = keep(file, series, NAME, 2)
+    assert again.rows == kept.rows
+    file.write_text(plan([], fingerprint="f00"))
+    with pytest.raises(InputError, match="is not measured on this machine"):
+        keep(file, series, NAME, 2)
+
+
+def settings(version: str = "2.27.5 (/lib/libnccl.so.2)") -> Settings:
+    return Settings(_core.discover().fingerprint, "here", versions={"nccl": version})
+
+
+def test_apply_hands_out_the_tuner_with_the_hash(tmp_path: Path) -> None:
+    file, text = tmp_path / "plan.json", plan([("all_reduce", 0, NO_END, "Ring(protocol=LL)")])
+    assert with_tuner(settings(), tmp_path) == settings(), "nothing is tuned"
+    file.write_text(text)
+    made = with_tuner(settings(), tmp_path)
+    variables = made.environment()
+    assert variables == {
+        "NCCL_TUNER_PLUGIN": str(TUNER), "WAYWISER_NCCL_PLAN": f"{_core.plan_hash(text, 'NCCL')}:{file}"
+    }  # fmt: skip
+    assert {one.group for one in made.settings} == {"tuner"}
+    assert read_settings(json.loads(made.to_json()), "x") == made
+    found = ask(program(tmp_path), 7, variables, ["all_reduce 8 7 3"])
+    assert found.lines == ["waywiser init 0", "0 1:0=0 channels=0 chunk=0:1000"]
+
+
+@pytest.mark.parametrize(
+    ("version", "text", "why"),
+    [
+        (
+            "2.28.3 (/lib)",
+            plan([("all_reduce", 0, 8, "Ring(protocol=LL)")]),
+            "rows for NCCL 2.27.5, and jobs use 2.28.3",
+        ),
+        ("2.27.5 (/lib)", plan([("all_reduce", 0, 8, "default")]), "NCCL's own choices are the fastest"),
+        ("2.27.5 (/lib)", plan([("all_reduce", 0, 8, "default")], fingerprint="f"), "not measured on this machine"),
+    ],
+)
+def test_apply_says_why_the_tuner_stays_off(tmp_path: Path, version: str, text: str, why: str) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    made = with_tuner(settings(version), tmp_path)
+    assert made.settings == () and [why in one.why for one in made.left_out] == [True]
+
+
+def test_rows_of_nccl_are_not_those_of_groups(tmp_path: Path) -> None:
+    read = read_plan(plan([("all_reduce", 0, 8, "default")]).encode(), "x")
+    assert read.of_groups() == [] and len(read.rows) == 1
+
+
+class MadeUpLibrary:
+    """Counts communicators. `ncclGetUniqueId`, `ncclCommInitRank` and `ncclCommDestroy` of NCCL."""
+
+    def __init__(self) -> None:
+        self.there: set[int] = set()
+        self.ncclCommInitRank = lambda *words: self._init(*words)
+
+    def ncclGetUniqueId(self, _made: object) -> int:
+        return 0
+
+    def _init(self, found: object, _size: int, _id: object, _rank: int) -> int:
+        found._obj.value = max(self.there, default=0) + 1  # type: ignore[attr-defined]
+        self.there.add(found._obj.value)  # type: ignore[attr-defined]
+        return 0
+
+    def ncclCommDestroy(self, one: ctypes.c_void_p) -> int:
+        self.there.remove(int(one.value or 0))
+        return 0
+
+
+def test_each_way_has_a_communicator_with_a_plan_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYWISER_NCCL_PLAN", "before")
+    library = MadeUpLibrary()
+    made = Communicators(library, lambda result: None, 0, 2, tmp_path / "nccl.store")
+    base = made.of("", "2.27.5")
+    first = made.of("Ring(protocol=LL)", "2.27.5")
+    assert base.value != first.value and made.of("Ring(protocol=LL)", "2.27.5") is first
+    kept = json.loads((tmp_path / "nccl.plan-0.json").read_text())
+    assert {row["ways"][0]["way"] for row in kept["rows"]} == {"Ring(protocol=LL)"} and len(kept["rows"]) == 5
+    for count in range(1, 31):
+        made.of(f"Ring(channels={count},protocol=LL)", "2.27.5")
+    assert len(library.there) == 24 and made.of("", "2.27.5") is base
+
+
+def test_the_verb_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if _core.discover().ids("gpu"):
+        pytest.skip("this machine has GPUs")
+    assert run(["tune", "--nccl", "--results", str(tmp_path)]) == 2
+    assert "--nccl needs two GPUs" in capsys.readouterr().err
+    assert run(["tune", "--nccl", "--fresh", "--results", str(tmp_path)]) == 2
+    assert "--fresh is not for --nccl" in capsys.readouterr().err
+    assert run(["tune", "-n", "2", "--results", str(tmp_path)]) == 2
+    assert "--ranks is for --nccl" in capsys.readouterr().err
+
+
+def test_the_verb_shows_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(nccl_tuning, "start_teams", lambda ranks, folder: (NcclTeams(MadeUpRanks(), MadeUpRanks()), []))
+    monkeypatch.setattr(nccl_tuning, "find_libnccl", lambda: str(TUNER))
+    assert run(["tune", "--nccl", "-n", "2", "--json", "--results", str(tmp_path)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["library"], told["ranks"], len(told["rows"])) == (NAME, 2, 7)
+    assert run(["tune", "--nccl", "-n", "2", "--results", str(tmp_path)]) == 0
+    assert "Tree(protocol=LL)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tuner", [False, True])
+def test_verify_times_what_a_tuner_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuner: bool) -> None:
+    monkeypatch.setattr(nccl_benchmarks, "look_for_nccl", lambda: Found(2, "", ""))
+    monkeypatch.setattr(nccl_benchmarks, "find_libnccl", lambda: str(TUNER))
+    monkeypatch.setattr(nccl_benchmarks, "python_ranks", lambda setup, name, variables: MadeUpRanks())
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nccl-tests
+    run_benchmark, _, files = benchmark_of("nccl", tmp_path, 2, True, find_job_libraries(), [], tuner)
+    tests = {"ping-pong", "one way", "all-reduce"}
+    more = {"all-gather", "reduce-scatter", "broadcast", "reduce"} if tuner else set()
+    assert {test for test, _ in run_benchmark({})} == tests | more
+    assert files == {"nccl": str(TUNER)}
