@@ -21,10 +21,10 @@ add_library(explored_activities OBJECT "${tests}/execution_test.cpp" "${tests}/r
                                        "${comm}/windows/host_window.cpp")
 target_include_directories(explored_activities BEFORE PRIVATE "${tests}/doubles")
 foreach(class Session Engine RankGpus RtsNumbers PeerMemory GpuConnections Execution Transfer ChunkMessages
-              ChunkedMessage GpuReceive RendezvousReceive RendezvousSend HostWindow OneSidedTransfer UcxLibrary)
+              ChunkedMessage GpuReceive RendezvousReceive RendezvousSend HostWindow OneSidedTransfer UcxMemory
+              UcxRemoteMemory)
   target_compile_definitions(explored_activities PRIVATE ${class}=Explored${class})
 endforeach()
-target_compile_definitions(explored_activities PRIVATE ucx_library=explored_ucx_library)
 
 add_executable(waywiser_explorer
   "${tests}/explorer.cpp" "${tests}/shared_regions.cpp" "${tests}/instrumentation.cpp" "${tests}/machine.cpp"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -76,8 +77,10 @@ def at_corners(polygons: list[np.ndarray], values: np.ndarray) -> tuple[Triangul
     return Triangulation(points[:, 0], points[:, 1], triangles), means
 
 
-def draw_field(axes: plt.Axes, frame: Frame, values: np.ndarray, label: str, window: list[float] | None) -> None:
-    """The values as colours, without seams between cells; `window`: left, right, bottom, top."""
+def draw_field(
+    axes: plt.Axes, frame: Frame, values: np.ndarray, label: str, window: list[float] | None, length: str = ""
+) -> None:
+    """The values as colours, without seams between cells; `window`: left, right, bottom, top; `length`: its unit."""
     polygons, shown = flat(frame)
     if window:
         inside = [i for i, p in enumerate(polygons) if (p[:, 0] > window[0]).any() and (p[:, 0] < window[1]).any()
@@ -89,14 +92,28 @@ def draw_field(axes: plt.Axes, frame: Frame, values: np.ndarray, label: str, win
     cells = axes.tripcolor(triangles, means, shading="gouraud", cmap="viridis", vmin=low, vmax=high)
     if window:
         axes.set(xlim=window[:2], ylim=window[2:])
-    axes.set(aspect="equal", xlabel="x", ylabel="y")
+    axes.set(aspect="equal", xlabel="x" + length, ylabel="y" + length)
     axes.figure.colorbar(cells, ax=axes, label=label, shrink=0.8)
 
 
+def report_of(folder: Path) -> dict[str, Any]:
+    """What a run has written of itself."""
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return report
+
+
+def units(folder: Path) -> dict[str, str]:
+    """What follows the name of a quantity: runs of case files are in SI units, the others have none."""
+    named = {"length": " in m", "time": " in s", "speed": " in m/s", "pressure": " in Pa", "change": " in m/s²"}
+    return named if "boundaries" in report_of(folder) else dict.fromkeys(named, "")
+
+
 def what_it_is(folder: Path) -> str:
-    """Case, Reynolds number, cells and time of a run, for a title."""
-    report = json.loads((folder / "report.json").read_text())
-    return f"{report['case']}, Re {report['reynolds']:g}, {report['cells']:,} cells, time {report['time']:.3g}"
+    """Case, Reynolds number to four digits, cells and time of a run, for a title."""
+    report = report_of(folder)
+    reynolds = float(f"{report['reynolds']:.4g}")
+    second = " s" if units(folder)["time"] else ""
+    return f"{report['case']}, Re {reynolds:g}, {report['cells']:,} cells, time {report['time']:.3g}{second}"
 
 
 def fields(folder: Path, file: Path, window: list[float] | None = None) -> None:
@@ -107,9 +124,10 @@ def fields(folder: Path, file: Path, window: list[float] | None = None) -> None:
     rows, columns = (2, 1) if wide > 1.5 * high else (1, 2)
     size = (8.5, 2 * (7 * high / wide + 0.7)) if rows == 2 else (9.5, 3.2 * high / wide + 1.2)
     figure, (first, second) = plt.subplots(rows, columns, figsize=size, layout="constrained")
-    units = (" in m/s", " in Pa") if "boundaries" in json.loads((folder / "report.json").read_text()) else ("", "")
-    draw_field(first, frame, np.linalg.norm(frame.velocity, axis=1), "speed" + units[0], window)
-    draw_field(second, frame, frame.pressure, "pressure" + units[1], window)
+    unit = units(folder)
+    speed = np.linalg.norm(frame.velocity, axis=1)
+    draw_field(first, frame, speed, "speed" + unit["speed"], window, unit["length"])
+    draw_field(second, frame, frame.pressure, "pressure" + unit["pressure"], window, unit["length"])
     cut = ", cut at z = 0" if np.ptp(frame.points[:, 2]) > 0 else ""
     figure.suptitle(what_it_is(folder) + cut)
     save(figure, file)
@@ -120,10 +138,11 @@ def residuals(folder: Path, file: Path) -> None:
     lines = history(folder)
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.5, 5), sharex=True, layout="constrained")
     upper.semilogy(lines["time"], lines["change"], color=BLUE)
-    upper.set(ylabel="change of velocity\nin a unit of time (rms)")
+    unit = units(folder)
+    upper.set(ylabel="change of velocity" + (unit["change"] or "\nin a unit of time") + " (rms)")
     lower.plot(lines["time"], lines["pressure_iterations"], color=BLUE, label="pressure")
     lower.plot(lines["time"], lines["momentum_iterations"], color=ORANGE, label="velocity")
-    lower.set(xlabel="time", ylabel="iterations in a step", ylim=(0, None))
+    lower.set(xlabel="time" + unit["time"], ylabel="iterations in a step", ylim=(0, None))
     lower.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)  # above the curves
     figure.suptitle(what_it_is(folder))
     save(figure, file)
@@ -133,7 +152,7 @@ def partition(folder: Path, file: Path) -> None:
     """The rank of each cell."""
     frame = read_frame(read_series(folder)[-1][1])
     figure, axes = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
-    draw_field(axes, frame, frame.rank.astype(float), "rank", None)
+    draw_field(axes, frame, frame.rank.astype(float), "rank", None, units(folder)["length"])
     save(figure, file)
 
 

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -124,13 +123,6 @@ double add_here(const GpuMemory& result, const GpuMemory& a, const GpuMemory& b,
   return end->since(*begin);
 }
 
-// Python's socket keeps its own descriptor.
-void make_line(ServeLine* self, int socket) {
-  Descriptor own(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
-  if (!own.open()) throw Error(ErrorKind::io, "no descriptor for a connection: " + last_system_error());
-  new (self) ServeLine(std::move(own));
-}
-
 std::span<const std::byte> bytes_in(const nb::bytes& text) {
   return {static_cast<const std::byte*>(text.data()), text.size()};
 }
@@ -158,11 +150,16 @@ nb::bytes receive_text(ServeLine& self, double seconds) {
 
 void bind_serve_line(nb::module_& m) {
   nb::class_<ServeLine>(m, "ServeLine", "Between a client and a server that prove the key to each other. Raises Error.")
-      .def("__init__", make_line, "socket"_a, "On a copy of the descriptor.")
+      .def(
+          "__init__", [](ServeLine* self, int socket) { new (self) ServeLine(Descriptor(socket)); }, "socket"_a,
+          "Takes the descriptor over.")
+      .def("fileno", &ServeLine::number)
+      .def("is_open", &ServeLine::is_open, "Whether the other end has not closed it.")
       .def(
           "greet_server",
           [](ServeLine& self, const nb::bytes& key, double seconds) {
-            self.greet_server(bytes_in(key), Deadline::in(seconds));
+            const auto bytes = bytes_in(key);
+            without_gil([&] { self.greet_server(bytes, Deadline::in(seconds)); });
           },
           "key"_a, "seconds"_a, "The client's side.")
       .def("hear_client", hear_client, "key"_a, "The server's side: never waits. False: more has to come.")

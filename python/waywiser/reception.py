@@ -65,13 +65,13 @@ class _Guest:
     name: str
     origin: str
     until: float
-    talk: Talk[bool]
+    talk: Talk[None]
     heard: bool = False
 
 
 class Reception:
-    """Accepts guests at `listener`. `talk`: the conversation with one, by its socket and name; if it returns True, the
-    socket has got another owner. `dismissed`: told the name of a guest whose conversation came to nothing, and why.
+    """Accepts guests at `listener`. `talk`: the conversation with one, by its socket and name; it may detach
+    the socket. `dismissed`: told the name of a guest whose conversation came to nothing, and why.
     `farewell`: what a guest hears who has to go because there are too many, which costs the address with most of them
     its oldest one, if possible one that has said nothing.
     """
@@ -79,17 +79,15 @@ class Reception:
     def __init__(
         self,
         listener: socket.socket,
-        talk: Callable[[socket.socket, str], Talk[bool]],
+        talk: Callable[[socket.socket, str], Talk[None]],
         dismissed: Callable[[str, str], None] = lambda name, why: None,
         *,
         most: int,
         seconds: float,
         farewell: bytes = b"",
-        descriptors: int = 1,
     ) -> None:
         self._listener, self._talk, self._dismissed = listener, talk, dismissed
         self._most, self._seconds, self._farewell = most, seconds, farewell
-        self._each = descriptors  # of a guest
         self._guests: dict[int, _Guest] = {}  # by their descriptors, the oldest first
         self._free, self._counted_until = most, 0.0
         self._poll = select.poll()
@@ -103,8 +101,7 @@ class Reception:
                 self.look(_LOOK)
         finally:
             for guest in list(self._guests.values()):
-                self._let_go(guest)
-                guest.sock.close()
+                self._end(guest)
             self._listener.close()
 
     def look(self, seconds: float) -> None:
@@ -148,8 +145,8 @@ class Reception:
         if time.monotonic() >= self._counted_until:
             limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
             with contextlib.suppress(OSError):  # there is none left for counting
-                others = len(os.listdir("/proc/self/fd")) - self._each * len(self._guests)
-                free = (limit - min(_RESERVE, limit // 4) - others) // self._each
+                others = len(os.listdir("/proc/self/fd")) - len(self._guests)
+                free = limit - min(_RESERVE, limit // 4) - others
                 self._free = self._most if limit == resource.RLIM_INFINITY else max(1, min(self._most, free))
                 self._counted_until = time.monotonic() + _COUNTED
         return self._free
@@ -157,10 +154,8 @@ class Reception:
     def _go_on(self, guest: _Guest) -> None:
         try:
             self._poll.register(guest.file, next(guest.talk))
-        except StopIteration as end:
-            self._let_go(guest)
-            if not end.value:
-                guest.sock.close()
+        except StopIteration:
+            self._end(guest)
         except Error as error:
             self._dismiss(guest, str(error))
         except Exception as error:  # whatever it was: the others go on
@@ -171,18 +166,19 @@ class Reception:
         those = [guest for guest in self._guests.values() if counts[guest.origin] == max(counts.values())]
         guest = next((each for each in those if not each.heard), those[0])
         with contextlib.suppress(OSError):  # it does not listen
-            guest.sock.send(self._farewell)
+            os.write(guest.file, self._farewell)
         self._dismiss(guest, "there were too many others")
 
     def _dismiss(self, guest: _Guest, why: str) -> None:
-        self._let_go(guest)
-        guest.sock.close()
+        self._end(guest)
         self._dismissed(guest.name, why)
 
-    def _let_go(self, guest: _Guest) -> None:
+    def _end(self, guest: _Guest) -> None:
         del self._guests[guest.file]
         with contextlib.suppress(KeyError):  # it has never waited
             self._poll.unregister(guest.file)
+        guest.talk.close()
+        guest.sock.close()
 
 
 def _origin(host: str) -> str:

@@ -1,10 +1,12 @@
 #include "tests/comm/test_ranks.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
@@ -97,14 +100,21 @@ TestRanks::Process TestRanks::start(int rank, const std::function<void(int rank)
   ::_exit(0);
 }
 
-std::string TestRanks::wait(Process process) {
+std::string TestRanks::wait(Process process, Seconds patience) {
   std::string text;
   std::array<char, 512> part{};
-  for (ssize_t got = 0; (got = ::read(process.output, part.data(), part.size())) > 0;)
-    text.append(part.data(), static_cast<std::size_t>(got));
+  const Deadline deadline = Deadline::in(patience);
+  bool in_time = true;
+  for (ssize_t got = 1; in_time && got > 0;) {
+    in_time = wait_for_socket(process.output, POLLIN, deadline);
+    if (in_time && (got = ::read(process.output, part.data(), part.size())) > 0)
+      text.append(part.data(), static_cast<std::size_t>(got));
+  }
   ::close(process.output);
+  if (!in_time) ::kill(process.id, SIGKILL);
   int status = 0;
   ::waitpid(process.id, &status, 0);
+  if (!in_time) return "it has not ended in time" + (text.empty() ? "" : ": " + text);
   if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
   return text.empty() && status != 0 ? "exit " + std::to_string(WEXITSTATUS(status)) : text;
 }

@@ -53,8 +53,8 @@ class TestRanks {
     int output = -1;
   };
   Process start(int rank, const std::function<void(int rank)>& body) const;
-  // The error of a process, empty if none; "signal 9" when it was killed.
-  static std::string wait(Process process);
+  // The error of a process, empty if none; "signal 9" when it was killed. One that has not ended in time is killed.
+  static std::string wait(Process process, Seconds patience = 600);
 
  private:
   int size_;

@@ -1,6 +1,7 @@
 #include "tests/comm/test_ranks.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace waywiser {
 namespace {
@@ -18,6 +19,14 @@ TEST(TestRanks, AFailedExpectationOfARankIsItsProblem) {
 TEST(TestRanks, ARankThatThrowsIsItsProblem) {
   const auto problems = TestRanks(1).in_processes([](Group& group) { require_that(group.size() == 2, "two ranks"); });
   EXPECT_EQ(problems, (Problems{"rank 0: expected: two ranks"}));
+}
+
+TEST(TestRanks, ARankThatDoesNotEndIsKilled) {
+  const TestRanks ranks(1);
+  const TestRanks::Process process = ranks.start(0, [](int) {
+    for (;;) ::pause();
+  });
+  EXPECT_EQ(TestRanks::wait(process, 0.1), "it has not ended in time");
 }
 
 }  // namespace

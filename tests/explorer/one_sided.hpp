@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/explorer/explorer.hpp"
-#include "waywiser/transport/ucx/ucx_functions.hpp"
+#include "waywiser/device/region.hpp"
 
 namespace waywiser::explorer {
 
@@ -13,19 +13,20 @@ namespace waywiser::explorer {
 // so, whatever the order in which puts began; its request is complete once it has been read.
 class OneSided {
  public:
-  OneSided(Course& course, std::uint32_t ranks);
+  explicit OneSided(Course& course) : course_(course) {}
   OneSided(const OneSided&) = delete;
   OneSided& operator=(const OneSided&) = delete;
-  ~OneSided();
 
-  ucp_ep_h endpoint(std::uint32_t rank, std::uint32_t peer);
-  ucp_worker_h worker(std::uint32_t rank);
+  // Of rank `from`: its put, its get, a wait for all its puts.
+  void* put(std::uint32_t from, std::uint64_t address, ConstRegion data);
+  void* get(std::uint32_t from, std::uint64_t address, Region data);
+  void* flush(std::uint32_t from);
+  bool is_over(void*& request);
   // A helper thread: carries accesses out, for ever.
   void carry();
   bool is_empty() const noexcept { return accesses_.empty(); }
 
  private:
-  friend UcxFunctions functions_of_one_sided();
   enum class Kind { put, get, flush };
   enum class Stage { begun, read, over };
   struct Access {
@@ -44,11 +45,7 @@ class OneSided {
   void forget();
 
   Course& course_;
-  const std::uint32_t ranks_;
   std::list<Access> accesses_;
 };
-
-// They serve the OneSided that was made last.
-UcxFunctions functions_of_one_sided();
 
 }  // namespace waywiser::explorer

@@ -51,7 +51,7 @@ enum class Says { signal, put, flush_and_put };
 // Rank 0 puts two words into the memory of rank 1, then sets a flag there; rank 1 waits for it.
 class WindowCalls {
  public:
-  explicit WindowCalls(Course& course) : course_(course), ucx_(course, 2), network_(course), gathering_(course, 2) {
+  explicit WindowCalls(Course& course) : course_(course), ucx_(course), network_(course), gathering_(course, 2) {
     for (int rank = 0; rank < 2; ++rank) sessions_.push_back(std::make_unique<Session>(network_, rank, course, ucx_));
   }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 
 #include "tests/base/error_of.hpp"
 #include "tests/comm/different.hpp"
@@ -144,16 +145,38 @@ class WatchedStream : public Stream {
   void write_value(Region flag, std::uint64_t value) override { real_.write_value(flag, value); }
   void wait_value(ConstRegion flag, std::uint64_t at_least) override { real_.wait_value(flag, at_least); }
   void call(std::function<void()> function) override { real_.call(std::move(function)); }
-  void record(Event& event) override { real_.record(event); }
+  void record(Event& event) override {
+    ++records[&event];
+    real_.record(event);
+  }
   void wait(const Event& event) override { real_.wait(event); }
   bool done() override { return real_.done(); }
   void synchronize(Deadline deadline) override { real_.synchronize(deadline); }
 
   int copies = 0;
+  std::map<const Event*, int> records;
 
  private:
   Stream& real_;
 };
+
+// Each record costs a call of the driver.
+TEST(ProxyOnStreams, ACallRecordsNoEventTwice) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  ranks.machines_apart = true;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const auto real = group.platform()->open_stream(gpu_of_rank(group));
+    WatchedStream stream(*real);
+    GpuNumbers numbers(group, 1000, of_rank(group.rank()));
+    group.all_reduce(numbers.elements(), numbers.elements(), ReduceOp::sum, Mode::on(stream));
+    real->synchronize(Deadline::in(60));
+    require_that(!stream.records.empty(), "the end of the call is recorded");
+    for (const auto& [event, times] : stream.records)
+      require_that(times == 1, "an event is recorded once, not " + std::to_string(times) + " times");
+  }),
+            no_problems);
+}
 
 // An exchange whose second array finds no host memory raises before the stream has been told to read the first one.
 // Faults: gpus K

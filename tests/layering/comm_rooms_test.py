@@ -21,8 +21,8 @@ MAY_INCLUDE = {
     "rendezvous": GROUND | {"peer_memory", "session"},
 }
 
-# Outside of transport/ucx: UCX's carrier, its rails, and one-sided access to host memory.
-SPEAK_UCX = {"comm/network/ucx_messages", "comm/network/network_rails", "comm/windows/host_window"}
+# Outside of transport/ucx.
+SPEAK_UCX = {"comm/network/ucx_messages"}
 
 
 def room_of(path: str) -> str:

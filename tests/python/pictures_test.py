@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,26 @@ def test_a_gpu_elsewhere_has_at_most_five_lines_a_panel(saved: list[Any], tmp_pa
     plot_offload([Case(road, n, 1, run, 3) for road in roads for n in (1, 2, 4)], "", tmp_path / "a.png")
     (figure,) = saved
     assert [len(axes.lines) for axes in figure.axes] == [4, 3, 5]
+
+
+@pytest.mark.parametrize(("reynolds", "round_one"), [(399.998, "400"), (100, "100"), (7421.3, "7421"), (0.5, "0.5")])
+def test_the_title_of_a_flow_has_round_numbers(reynolds: float, round_one: str, tmp_path: Path) -> None:
+    report = {"case": "bend", "reynolds": reynolds, "cells": 1000, "time": 2.0}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    assert figures.what_it_is(tmp_path) == f"bend, Re {round_one}, 1,000 cells, time 2"
+    (tmp_path / "report.json").write_text(json.dumps({**report, "boundaries": []}))
+    assert figures.what_it_is(tmp_path) == f"bend, Re {round_one}, 1,000 cells, time 2 s"
+
+
+def test_the_residuals_of_a_case_file_have_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    lines = dict.fromkeys(("time", "change", "pressure_iterations", "momentum_iterations"), np.ones(3))
+    monkeypatch.setattr(figures, "history", lambda _: lines)
+    monkeypatch.setattr(figures, "save", lambda figure, _: drawn.append(figure))
+    report: dict[str, Any] = {"case": "bend", "reynolds": 1, "cells": 1, "time": 1}
+    for more in ({}, {"boundaries": []}):
+        (tmp_path / "report.json").write_text(json.dumps({**report, **more}))
+        figures.residuals(tmp_path, tmp_path / "residuals.png")
+    words = [[figure.axes[0].get_ylabel(), figure.axes[1].get_xlabel()] for figure in drawn]
+    change = "change of velocity"
+    assert words == [[f"{change}\nin a unit of time (rms)", "time"], [f"{change} in m/s² (rms)", "time in s"]]

@@ -115,18 +115,17 @@ def connected(address: str) -> socket.socket:
 
 def proved(server: Server) -> Connection:
     """The client's end of a connection, by hand."""
-    sock = connected(server.address)
-    line = _core.ServeLine(sock.fileno())
+    line = _core.ServeLine(connected(server.address).detach())
     line.greet_server(read_key(server.key), PATIENCE)
-    return Connection(sock, line)
+    return Connection(line)
 
 
 def greeted_as_server(sock: socket.socket, key: Path) -> Connection:
     """The server's end of one."""
-    line = _core.ServeLine(sock.fileno())
+    line = _core.ServeLine(sock.detach())
     while not line.hear_client(lambda: read_key(key)):
-        assert select.select([sock], [], [], PATIENCE)[0]
-    return Connection(sock, line)
+        assert select.select([line], [], [], PATIENCE)[0]
+    return Connection(line)
 
 
 def start_client(code: str, server: Server, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import select
 import socket
@@ -125,7 +126,7 @@ def test_a_client_tries_again_when_there_are_too_many(tmp_path: Path) -> None:
                     elif turn == 1:
                         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     elif turn == 2:  # after its hello
-                        line = _core.ServeLine(sock.fileno())
+                        line = _core.ServeLine(os.dup(sock.fileno()))
                         assert select.select([sock], [], [], PATIENCE)[0]
                         assert not line.hear_client(lambda: read_key(tmp_path / "key"))
                         sock.sendall(LATER)
@@ -221,7 +222,7 @@ def test_one_byte_more_after_the_request_ends_its_client_only(server: Server) ->
     client = proved(server)
     client.send({"do": "use", "gpu": 0, "version": ww.__version__, "protocol": _core.offload_protocol})
     assert client.receive(PATIENCE).integer("port") > 0
-    client.sock.sendall(b"x")
+    os.write(client.line.fileno(), b"x")
     assert server.wait_for("left")["why"] == "its connection says more than a request"
     client.close()
     with ww.remote(server.address, key=server.key) as gpu:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import threading
@@ -44,7 +45,7 @@ def made_up_server(folder: Path, answer: dict[str, Any] | None) -> Iterator[str]
             assert connection.receive().text("version") == ww.__version__
             meeting = {"port": 1, "job": "j", "host": "127.0.0.1", "encrypt": False, "gpu": "GPU 0", "memory": 1}
             connection.send({**meeting, **answer})
-            sock.recv(1)  # until the client has gone
+            select.select([connection.line], [], [], PATIENCE)  # until the client has gone
 
     thread = threading.Thread(target=serve)
     thread.start()

@@ -43,12 +43,12 @@ class RailPartsOfTwo : public testing::Test {
   // How long the parts were, by rail.
   std::vector<Bytes> complete(RailParts& parts, const End& end) {
     std::vector<Bytes> lengths(2, 0);
-    const auto ended = [&](const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t& received) {
-      EXPECT_EQ(status, UCS_OK);
+    const auto ended = [&](const RailParts::Ended& part) {
+      EXPECT_TRUE(part.status.good());
       if (!parts.is_receiving()) return;
-      EXPECT_EQ(received.length, part.bytes);
-      EXPECT_EQ(received.sender_tag, some_tag);
-      lengths[part.rail] = received.length;
+      EXPECT_EQ(part.came, part.bytes);
+      EXPECT_EQ(part.tag, some_tag);
+      lengths[part.rail] = part.came;
     };
     const Deadline deadline = Deadline::in(rail_patience);
     while (!parts.test(end.rails, ended) && !deadline.passed()) progress();
@@ -64,8 +64,8 @@ TEST_F(RailPartsOfTwo, EachCarriesItsShare) {
     std::vector<std::byte> sent(bytes), came(bytes + 1, std::byte{9});
     for (Bytes i = 0; i < bytes; ++i) sent[i] = static_cast<std::byte>(i * 7 % 251);
     RailParts sends, receives;
-    ASSERT_EQ(receives.receive(other_.rails, percents, {came.data(), bytes, host(0)}, some_tag), UCS_OK);
-    ASSERT_EQ(sends.send(one_.rails, percents, {sent.data(), bytes, host(0)}, some_tag), UCS_OK);
+    ASSERT_TRUE(receives.receive(other_.rails, percents, {came.data(), bytes, host(0)}, some_tag).good());
+    ASSERT_TRUE(sends.send(one_.rails, percents, {sent.data(), bytes, host(0)}, some_tag).good());
     const std::vector<Bytes> lengths = complete(receives, other_);
     complete(sends, one_);
     EXPECT_EQ(std::accumulate(lengths.begin(), lengths.end(), Bytes{0}), bytes);
@@ -74,7 +74,7 @@ TEST_F(RailPartsOfTwo, EachCarriesItsShare) {
     EXPECT_EQ(came.back(), std::byte{9});
   }
   RailParts flush;
-  ASSERT_EQ(flush.flush(one_.rails), UCS_OK);
+  ASSERT_TRUE(flush.flush(one_.rails).good());
   complete(flush, one_);
 }
 
@@ -82,7 +82,7 @@ TEST_F(RailPartsOfTwo, EachCarriesItsShare) {
 TEST_F(RailPartsOfTwo, PartsThatAreGivenUpComeToAnEnd) {
   std::vector<std::byte> nowhere(300001);
   RailParts receives;
-  ASSERT_EQ(receives.receive(other_.rails, percents, {nowhere.data(), nowhere.size(), host(0)}, some_tag), UCS_OK);
+  ASSERT_TRUE(receives.receive(other_.rails, percents, {nowhere.data(), nowhere.size(), host(0)}, some_tag).good());
   EXPECT_TRUE(receives.is_open());
   for (const RailParts::Part& part : receives.take()) {
     UcxWorker& worker = *other_.rails[part.rail].worker;

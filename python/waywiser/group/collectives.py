@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from waywiser.group.arrays import all_blocks, made, one_block, stream_for, whole_numbers
-from waywiser.group.rank import Rank
+from waywiser.group.reducing import Reducing
 from waywiser.group.scalars import S, as_array, as_scalar, is_scalar
 from waywiser.group.types import A, Array, B, ReduceOp, Stream
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Counts = Sequence[int]
 
 
-class Collectives(Rank):
+class Collectives(Reducing):
     """The calls that all ranks must make in the same order, with arrays of the same type and operation.
 
     If `out` is omitted, a new array is made in `data`'s library, in the same memory. N is the `size` of the group.
@@ -59,12 +59,7 @@ class Collectives(Rank):
         Raises as every call; InputError for another `op`, for an average of bools, for min and max of complex numbers,
         and for the bits of what is no integer.
         """
-        if out is None and is_scalar(data):
-            return as_scalar(self.all_reduce(as_array(data), op=op), data)
-        used = stream_for(stream, data, out)
-        out = made(data, None, used) if out is None else out
-        self._core.all_reduce(data, out, op, used)
-        return out
+        return self._reduced("all_reduce", data, out, op, stream=stream)
 
     @overload
     def reduce(self, data: S, out: None = None, op: ReduceOp = "sum", root: int = 0) -> S | None: ...
@@ -82,16 +77,7 @@ class Collectives(Rank):
         """Like all_reduce, but only for `root`: (2, 3) gives (2, 3) there; the other ranks get None. Raises as
         all_reduce.
         """
-        if out is None and is_scalar(data):
-            found = self.reduce(as_array(data), op=op, root=root)
-            return None if found is None else as_scalar(found, data)
-        used = stream_for(stream, data, out)
-        if self.rank != root:
-            out = None
-        elif out is None:
-            out = made(data, None, used)
-        self._core.reduce(data, out, op, root, used)
-        return out
+        return self._reduced("reduce", data, out, op, root, stream=stream, here=self.rank == root)
 
     @overload
     def reduce_scatter(self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None) -> A: ...

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from waywiser.group.arrays import made, stream_for
-from waywiser.group.rank import Rank
+from waywiser.group.arrays import made
+from waywiser.group.reducing import Reducing
 from waywiser.group.scalars import S, as_array, as_scalar, is_scalar
 from waywiser.group.types import A, Array, B, ReduceOp, Stream
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     D = TypeVar("D", bound=numpy.generic)
 
 
-class Scans(Rank):
+class Scans(Reducing):
     """The hosts carry them out, for arrays on GPUs too. All ranks make the same calls; `out` as in all_reduce."""
 
     @overload
@@ -31,12 +31,7 @@ class Scans(Rank):
         The last bits of a floating-point sum depend on the algorithm. `out` may be `data`. Returns `out`. Raises as
         all_reduce; InputError also for avg.
         """
-        if out is None and is_scalar(data):
-            return as_scalar(self.scan(as_array(data), op=op), data)
-        used = stream_for(stream, data, out)
-        out = made(data, None, used) if out is None else out
-        self._core.scan(data, out, op, used)
-        return out
+        return self._reduced("scan", data, out, op, stream=stream)
 
     @overload
     def exscan(self, data: S, out: None = None, op: ReduceOp = "sum") -> S | None: ...
@@ -46,16 +41,7 @@ class Scans(Rank):
     def exscan(self, data: Array, out: B | None, op: ReduceOp = "sum", *, stream: Stream = None) -> B | None: ...
     def exscan(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Any:
         """Like scan, but of the lower ranks only: rank 0 gets None, and its `out` is not touched. Raises as scan."""
-        if out is None and is_scalar(data):
-            found = self.exscan(as_array(data), op=op)
-            return None if found is None else as_scalar(found, data)
-        used = stream_for(stream, data, out)
-        if self.rank == 0:
-            out = None
-        elif out is None:
-            out = made(data, None, used)
-        self._core.exscan(data, out, op, used)
-        return out
+        return self._reduced("exscan", data, out, op, stream=stream, here=self.rank != 0)
 
     @overload
     def minloc(self, data: S, locations: int | None = None) -> tuple[S, int]: ...

@@ -50,7 +50,7 @@ class ScrapeServer:
         self._ended.set()
         self._thread.join()
 
-    def _answer(self, sock: socket.socket, _: str) -> Talk[bool]:
+    def _answer(self, sock: socket.socket, _: str) -> Talk[None]:
         head = b""
         while b"\r\n\r\n" not in head and len(head) < _LONGEST_HEAD:
             head += yield from take_some(sock, _LONGEST_HEAD - len(head))
@@ -63,7 +63,6 @@ class ScrapeServer:
             yield from give(sock, _response("404 Not Found", "text/plain", b"there is only /metrics\n"))
         else:
             yield from give(sock, _response("200 OK", self._type, self._metrics(), words[0] == b"HEAD"))
-        return False
 
     def _metrics(self) -> bytes:
         if time.monotonic() >= self._until:

@@ -24,8 +24,8 @@ SECONDS = 5.0  # for a whole handshake
 class Connection:
     """One proved connection; `secret`: hexadecimal digits that only both ends know, for the group that they form."""
 
-    def __init__(self, sock: socket.socket, line: _core.ServeLine) -> None:
-        self.sock, self.line = sock, line
+    def __init__(self, line: _core.ServeLine, here: str = "") -> None:
+        self.line, self.here = line, here  # the address of this end
         self.secret = line.secret
 
     def send(self, message: dict[str, Any], seconds: float = SECONDS) -> None:
@@ -40,25 +40,17 @@ class Connection:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{what}: not valid JSON: {' '.join(str(error).split())}") from None
 
-    def is_open(self) -> bool:
-        """Whether the other end has not closed it. Raises nothing."""
-        try:
-            self.sock.setblocking(False)
-            return self.sock.recv(1, socket.MSG_PEEK) != b""
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-
     def close(self) -> None:
         """Raises nothing."""
         del self.line
-        self.sock.close()
 
 
 def greeting(sock: socket.socket, key: Callable[[], bytes]) -> Talk[Connection]:
-    """Proves the key to a client that proves it. Raises InputError for a stranger, TransferError."""
-    line = _core.ServeLine(sock.fileno())
+    """Proves the key to a client that proves it; the socket is the connection's. Raises InputError for a stranger,
+    TransferError.
+    """
+    here = sock.getsockname()[0]
+    line = _core.ServeLine(sock.detach())
     while not line.hear_client(key):
         yield select.POLLIN
-    return Connection(sock, line)
+    return Connection(line, here)

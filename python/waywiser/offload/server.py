@@ -105,9 +105,8 @@ class Server:
         self._port = int(self._socket.getsockname()[1])
         self._refusals = _Refusals(log)
         self._reception = Reception(
-            self._socket, self._greet, self._refuse, most=_MOST_STRANGERS, seconds=SECONDS, farewell=LATER,
-            descriptors=2,  # the socket, and that of the line in the core
-        )  # fmt: skip
+            self._socket, self._greet, self._refuse, most=_MOST_STRANGERS, seconds=SECONDS, farewell=LATER
+        )
         self._lock = threading.Lock()
         self._clients: list[Client] = []
         self._meetings: list[threading.Thread] = []
@@ -152,10 +151,9 @@ class Server:
         with self._lock:
             return list(self._clients)
 
-    def _greet(self, sock: socket.socket, name: str) -> Talk[bool]:
+    def _greet(self, sock: socket.socket, name: str) -> Talk[None]:
         connection = yield from greeting(sock, self._key.read)
         self._begin(connection, name)
-        return True
 
     def _begin(self, connection: Connection, name: str) -> None:
         """Known before it starts: an interrupt may come in between, and `stop()` has to wait for it even so."""
@@ -204,10 +202,9 @@ class Server:
 
     def _start(self, connection: Connection, place: int, name: str) -> Client:
         offer = self._offer
-        here = connection.sock.getsockname()[0]
         order = {
-            "job": secrets.token_hex(8), "secret": connection.secret, "host": here,
-            "encrypt": not ipaddress.ip_address(here).is_loopback,
+            "job": secrets.token_hex(8), "secret": connection.secret, "host": connection.here,
+            "encrypt": not ipaddress.ip_address(connection.here).is_loopback,
             "gpu": offer.gpus[place], "virtual": offer.virtual, "memory": offer.memory, "module": offer.module,
             "builtins_only": offer.builtins_only, "data_plain": offer.data_plain, "peers": offer.peers,
             "most_requests": offer.most_requests, "most_seconds": offer.most_seconds,
@@ -242,14 +239,14 @@ class Server:
         until = time.monotonic() + most + _GOING if most else float("inf")  # its process tells it before
         while not self._ended.is_set() and time.monotonic() < until:
             left = min(_LOOK, until - time.monotonic())
-            messages, is_said = client.process.hear(max(left, 0.0), connection.sock.fileno() if is_here else None)
+            messages, is_said = client.process.hear(max(left, 0.0), connection.line.fileno() if is_here else None)
             for message in messages:
                 self._note(client, message)
             if client.process.ended:
                 return
             if is_said:
                 is_here, until = False, min(until, time.monotonic() + _GOING)  # its process notices it too
-                client.why = "its connection says more than a request" if connection.is_open() else client.why
+                client.why = "its connection says more than a request" if connection.line.is_open() else client.why
 
     def _note(self, client: Client, told: Node) -> None:
         if told.has("ended"):

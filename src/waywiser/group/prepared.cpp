@@ -180,29 +180,34 @@ void Prepared::State::wait() {
   group->gpus.synchronize();
 }
 
+Prepared::State& Prepared::held() const {
+  if (!state_) throw Error(ErrorKind::invalid_input, "this Prepared was moved from: its operation is in another one");
+  return *state_;
+}
+
 Prepared::Prepared(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Prepared::Prepared(Prepared&& other) noexcept = default;
 Prepared& Prepared::operator=(Prepared&& other) noexcept = default;
 Prepared::~Prepared() = default;
 
-void Prepared::start(Stream& stream) { state_->start(stream); }
-void Prepared::start() { state_->start(); }
-void Prepared::wait() { state_->wait(); }
+void Prepared::start(Stream& stream) { held().start(stream); }
+void Prepared::start() { held().start(); }
+void Prepared::wait() { held().wait(); }
 void Prepared::keep(std::shared_ptr<void> owner) {
-  const std::lock_guard lock(*state_->group->core);
-  state_->owner = std::move(owner);
+  const std::lock_guard lock(*held().group->core);
+  held().owner = std::move(owner);
 }
-const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
+const std::string& Prepared::why_staged() const { return held().why_staged; }
 
-const std::string& Prepared::why_copied() const noexcept {
+const std::string& Prepared::why_copied() const {
   static const std::string no_reason;
-  return state_->on_gpus ? state_->on_gpus->why_slots() : no_reason;
+  return held().on_gpus ? held().on_gpus->why_slots() : no_reason;
 }
 
 std::string Prepared::explain() const {
-  if (state_->on_gpus) return state_->on_gpus->explain();
-  if (state_->on_hosts) return "a schedule of the hosts";
-  return "messages of the hosts or of streams: " + state_->why_staged;
+  if (held().on_gpus) return held().on_gpus->explain();
+  if (held().on_hosts) return "a schedule of the hosts";
+  return "messages of the hosts or of streams: " + held().why_staged;
 }
 
 Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {

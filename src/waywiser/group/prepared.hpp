@@ -25,7 +25,8 @@ struct Exchange {
 // An operation on arrays that stay the same, prepared once by all ranks of a group together (Group::prepare_exchange,
 // of_schedule) and then started any number of times. A start counts as a collective: all ranks start equally often. If
 // the arrays are on GPUs that reach each other, a start is one kernel, whatever the number of neighbours. The arrays
-// must outlive this object, and this object must outlive every graph replay that has captured a start.
+// must outlive this object, and this object must outlive every graph replay that has captured a start. One that was
+// moved from can be assigned to and destroyed; its calls throw invalid_input.
 class [[gnu::visibility("default")]] Prepared {
  public:
   // Collective. Prepares any schedule that the ranks have made, on the schedule's caller-owned arrays, in their order:
@@ -56,15 +57,17 @@ class [[gnu::visibility("default")]] Prepared {
   void keep(std::shared_ptr<void> owner);
 
   // Why GPU arrays go through messages of the hosts; empty if they do not.
-  const std::string& why_staged() const noexcept;
+  const std::string& why_staged() const;
   // Why kernels copy a message that goes not by LL out of a receive buffer; empty if other ranks store all such
   // messages of this rank straight into its arrays, or if why_staged() has a reason.
-  const std::string& why_copied() const noexcept;
+  const std::string& why_copied() const;
   // What carries out a start, and by which algorithms this rank's messages go, for people: "one kernel of 4 blocks;
   // gives 2 by direct(piece=16K); takes 2 by LL".
   std::string explain() const;
 
  private:
+  State& held() const;  // throws if this was moved from
+
   std::unique_ptr<State> state_;
 };
 

@@ -9,7 +9,8 @@ namespace waywiser {
 
 // Memory of each rank of a group that the other ranks may read and write: see Group::expose. It must stay allocated
 // until all ranks have finished their accesses: a barrier tells when. Replays of graphs whose collectives have outputs
-// in the window are accesses too.
+// in the window are accesses too. One that was moved from can be assigned to and destroyed; its calls throw
+// invalid_input.
 class [[gnu::visibility("default")]] Window {
  public:
   struct State;
@@ -18,7 +19,7 @@ class [[gnu::visibility("default")]] Window {
   Window& operator=(Window&& other) noexcept;
   ~Window();
 
-  Region local() const noexcept;
+  Region local() const;
   // The bytes that a rank has exposed.
   Bytes bytes_of(int rank) const;
 
@@ -31,6 +32,8 @@ class [[gnu::visibility("default")]] Window {
   void wait(Bytes offset, std::uint64_t at_least) const;
 
  private:
+  State& held() const;  // throws if this was moved from
+
   std::unique_ptr<State> state_;
 };
 

@@ -122,8 +122,8 @@ void HaloExchange::State::use(const HaloChoice& wanted) {
 }
 
 std::vector<HaloSideUse> HaloExchange::sides() const {
-  const auto alone = state_->alone();
-  const State& state = *state_;
+  const auto alone = held().alone();
+  const State& state = held();
   std::vector<HaloSideUse> all;
   for (std::size_t i = 0; i < state.partition.gives.size(); ++i) {
     const HaloSide& side = state.partition.gives[i];

@@ -186,18 +186,23 @@ void HaloExchange::State::finish() {
   times.elapsed = finished - first_start;
 }
 
+HaloExchange::State& HaloExchange::held() const {
+  if (!state_) throw Error(ErrorKind::invalid_input, "this HaloExchange was moved from: its fields are in another one");
+  return *state_;
+}
+
 HaloExchange::HaloExchange(Group& group, HaloPartition partition, std::span<const HaloArray> fields)
     : state_(std::make_unique<State>(group, std::move(partition))) {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   set_fields(fields);
 }
 HaloExchange::HaloExchange(HaloExchange&& other) noexcept = default;
 HaloExchange& HaloExchange::operator=(HaloExchange&& other) noexcept = default;
 HaloExchange::~HaloExchange() = default;
 
-void HaloExchange::start() { state_->start(nullptr); }
-void HaloExchange::start(Stream& stream) { state_->start(&stream); }
-void HaloExchange::finish() { state_->finish(); }
+void HaloExchange::start() { held().start(nullptr); }
+void HaloExchange::start(Stream& stream) { held().start(&stream); }
+void HaloExchange::finish() { held().finish(); }
 void HaloExchange::exchange() {
   start();
   finish();
@@ -208,58 +213,58 @@ void HaloExchange::exchange(Stream& stream) {
 }
 
 void HaloExchange::set_fields(std::span<const HaloArray> fields) {
-  State& state = *state_;
+  State& state = held();
   const auto alone = state.alone();
   state.set_fields(fields);
   const bool again = state.tuned_for > 0 && !state.kinds_of_all().empty();
   again ? state.tune(state.tuned_for, state.tuned_file) : state.use_default();
 }
 
-HaloVariant HaloExchange::variant() const noexcept { return state_->choice.variant; }
+HaloVariant HaloExchange::variant() const { return held().choice.variant; }
 
 void HaloExchange::use(HaloVariant variant) {
-  const auto alone = state_->alone();
-  state_->require_same_use(variant);
-  state_->use(state_->all_by(variant));
+  const auto alone = held().alone();
+  held().require_same_use(variant);
+  held().use(held().all_by(variant));
 }
 
 void HaloExchange::use(std::span<const HaloVariant> of_sides) {
-  const auto alone = state_->alone();
-  state_->require_same_use({});
-  state_->use(state_->agreed({of_sides.begin(), of_sides.end()}));
+  const auto alone = held().alone();
+  held().require_same_use({});
+  held().use(held().agreed({of_sides.begin(), of_sides.end()}));
 }
 
 std::string HaloExchange::explain() const {
-  const auto alone = state_->alone();
-  const std::string text = state_->tuning ? waywiser::explain(*state_->tuning)
-                                          : std::string(name(state_->choice.variant)) + ": " + state_->reason;
-  const std::string sides = state_->choice.variant == HaloVariant::mixed ? state_->words_of_sides() : "";
-  const std::string kernels = state_->run ? state_->run->explain() : "";
-  return text + sides + (kernels.empty() ? "" : "\n" + kernels) + words_of(state_->times);
+  const auto alone = held().alone();
+  const std::string text = held().tuning ? waywiser::explain(*held().tuning)
+                                         : std::string(name(held().choice.variant)) + ": " + held().reason;
+  const std::string sides = held().choice.variant == HaloVariant::mixed ? held().words_of_sides() : "";
+  const std::string kernels = held().run ? held().run->explain() : "";
+  return text + sides + (kernels.empty() ? "" : "\n" + kernels) + words_of(held().times);
 }
 
 HaloCounts HaloExchange::counts(HaloVariant variant) const {
-  const auto alone = state_->alone();
-  HaloCounts all = state_->counts[static_cast<std::size_t>(variant)];
-  if (variant == state_->choice.variant && state_->run) all += state_->run->counts();
+  const auto alone = held().alone();
+  HaloCounts all = held().counts[static_cast<std::size_t>(variant)];
+  if (variant == held().choice.variant && held().run) all += held().run->counts();
   return all;
 }
 
 HaloCounts HaloExchange::counts() const {
   HaloCounts all;
-  for (std::size_t i = 0; i < state_->counts.size(); ++i) all += counts(static_cast<HaloVariant>(i));
+  for (std::size_t i = 0; i < held().counts.size(); ++i) all += counts(static_cast<HaloVariant>(i));
   return all;
 }
 
 HaloTimes HaloExchange::times() const {
-  const auto alone = state_->alone();
-  return state_->times;
+  const auto alone = held().alone();
+  return held().times;
 }
 
 void HaloExchange::keep(std::shared_ptr<void> owner) {
-  const auto alone = state_->alone();
-  state_->owner = std::move(owner);
-  if (state_->run) state_->run->keep(state_->owner);
+  const auto alone = held().alone();
+  held().owner = std::move(owner);
+  if (held().run) held().run->keep(held().owner);
 }
 
 }  // namespace waywiser

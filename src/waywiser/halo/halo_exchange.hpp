@@ -43,7 +43,7 @@ struct HaloTimes {
 // with the same fields in the same order, and start it equally often; the group and the arrays must outlive it. At each
 // rank all fields are in host memory, or all on one GPU. Between start and finish the fields must not be written, and
 // their ghosts must not be read. Several exchanges may be under way at once if their fields differ. Threads: its calls
-// are calls of the group.
+// are calls of the group. One that was moved from can be assigned to and destroyed; its calls throw invalid_input.
 class [[gnu::visibility("default")]] HaloExchange {
  public:
   // Collective. Takes direct where kernels serve it and no two ranks share a GPU, else packed. Throws invalid_input at
@@ -70,7 +70,7 @@ class [[gnu::visibility("default")]] HaloExchange {
   void set_fields(std::span<const HaloArray> fields);
 
   // mixed: sides() has more.
-  HaloVariant variant() const noexcept;
+  HaloVariant variant() const;
   // Collective. Throws at all ranks: unavailable with the reason; invalid_input unless all give one of halo_variants,
   // the same.
   void use(HaloVariant variant);
@@ -102,6 +102,8 @@ class [[gnu::visibility("default")]] HaloExchange {
 
  private:
   struct State;
+  State& held() const;  // throws if this was moved from
+
   std::unique_ptr<State> state_;
 };
 

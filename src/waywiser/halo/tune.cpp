@@ -199,8 +199,8 @@ void HaloExchange::State::tune(Seconds seconds, const std::filesystem::path& fil
 const HaloTuning& HaloExchange::tune(Seconds seconds) { return tune(seconds, {}); }
 
 const HaloTuning& HaloExchange::tune(Seconds seconds, const std::filesystem::path& file) {
-  const auto alone = state_->alone();
-  State& state = *state_;
+  const auto alone = held().alone();
+  State& state = held();
   state.check_is_over("it is tuned");
   throw_at_all(state.group, failure_of([&] {
                  if (!(seconds > 0) || !std::isfinite(seconds))

@@ -7,6 +7,11 @@
 
 namespace waywiser {
 
+Heap::State& Heap::held() const {
+  if (!state_) throw Error(ErrorKind::invalid_input, "this Heap was moved from: its memory is in another one");
+  return *state_;
+}
+
 Heap::Heap(Group& group, const std::string& name, Place place, Bytes bytes) {
   const GroupHold alone(group);
   state_ = std::make_shared<State>(group, name, place, bytes);
@@ -15,30 +20,30 @@ Heap::Heap(Heap&& other) noexcept = default;
 Heap& Heap::operator=(Heap&& other) noexcept = default;
 Heap::~Heap() = default;
 
-const std::string& Heap::name() const noexcept { return state_->name; }
+const std::string& Heap::name() const { return held().name; }
 
-Region Heap::local() const noexcept { return {state_->own.region().data, state_->bytes, state_->place}; }
+Region Heap::local() const { return {held().own.region().data, held().bytes, held().place}; }
 
 Region Heap::peer(int rank) const {
-  state_->check_rank(rank);
-  if (rank == state_->group.rank()) return local();
+  held().check_rank(rank);
+  if (rank == held().group.rank()) return local();
   const auto index = static_cast<std::size_t>(rank);
-  if (!state_->why_proxied[index].empty())
+  if (!held().why_proxied[index].empty())
     throw Error(ErrorKind::unavailable, "heap '" + name() + "': stores do not reach the memory of rank " +
-                                            std::to_string(rank) + ": " + state_->why_proxied[index]);
-  return state_->opened[index].region().slice(0, state_->bytes);
+                                            std::to_string(rank) + ": " + held().why_proxied[index]);
+  return held().opened[index].region().slice(0, held().bytes);
 }
 
 std::string Heap::why_proxied(int rank) const {
-  state_->check_rank(rank);
-  return state_->why_proxied[static_cast<std::size_t>(rank)];
+  held().check_rank(rank);
+  return held().why_proxied[static_cast<std::size_t>(rank)];
 }
 
 HeapTicket Heap::share(ConstRegion own) const {
-  if (!own.place.is_gpu() || !state_->place.is_gpu())
+  if (!own.place.is_gpu() || !held().place.is_gpu())
     throw Error(ErrorKind::unavailable,
                 "heap '" + name() + "': only GPU memory can be shared where it is; host memory is allocated as a heap");
-  const SharedRegion shared = state_->platform->share(own);
+  const SharedRegion shared = held().platform->share(own);
   HeapTicket ticket;
   static_assert(sizeof shared <= sizeof ticket);
   std::memcpy(ticket.data.data(), &shared, sizeof shared);
@@ -46,42 +51,42 @@ HeapTicket Heap::share(ConstRegion own) const {
 }
 
 Region Heap::open(const HeapTicket& ticket) {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   SharedRegion shared;
   std::memcpy(&shared, ticket.data.data(), sizeof shared);
   shared.gpu.back() = '\0';
-  if (!state_->place.is_gpu() || shared.bytes == 0 || shared.offset > shared.allocation_bytes ||
+  if (!held().place.is_gpu() || shared.bytes == 0 || shared.offset > shared.allocation_bytes ||
       shared.bytes > shared.allocation_bytes - shared.offset)
     throw Error(ErrorKind::unavailable, "heap '" + name() + "': the ticket is not one of GPU memory");
-  Memory memory = state_->open(shared);
+  Memory memory = held().open(shared);
   const Region region = memory.region().slice(shared.offset, shared.bytes);
-  state_->tickets.push_back(std::move(memory));
+  held().tickets.push_back(std::move(memory));
   return region;
 }
 
-one_sided::HeapTerms Heap::terms(const Stream& stream) const { return state_->terms(&stream); }
-one_sided::HeapTerms Heap::terms() const { return state_->terms(nullptr); }
+one_sided::HeapTerms Heap::terms(const Stream& stream) const { return held().terms(&stream); }
+one_sided::HeapTerms Heap::terms() const { return held().terms(nullptr); }
 
-Bytes Heap::inbox_bytes(Bytes most) const noexcept { return one_sided::inbox_bytes(state_->protocols, most); }
-const std::string& Heap::why_no_lines() const noexcept { return state_->why_no_lines; }
+Bytes Heap::inbox_bytes(Bytes most) const { return one_sided::inbox_bytes(held().protocols, most); }
+const std::string& Heap::why_no_lines() const { return held().why_no_lines; }
 
 void Heap::set_deadline(Seconds deadline) {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   if (!(deadline > 0) || deadline > 1e9)
     throw Error(ErrorKind::invalid_input, "heap '" + name() + "': a deadline is more than 0 and at most 1e9 seconds");
-  state_->deadline = deadline;
+  held().deadline = deadline;
 }
 
 void Heap::check() const {
-  if (const auto fault = state_->fault()) throw Error(*fault);
-  state_->look();
+  if (const auto fault = held().fault()) throw Error(*fault);
+  held().look();
 }
 
 void Heap::synchronize(Stream& stream) const {
-  const auto alone = state_->alone();
-  state_->await(stream);
+  const auto alone = held().alone();
+  held().await(stream);
   check();
-  if (state_->proxy) state_->proxy->complete();
+  if (held().proxy) held().proxy->complete();
 }
 
 }  // namespace waywiser

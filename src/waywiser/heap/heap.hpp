@@ -27,7 +27,8 @@ class HeapTeam;
 // Memory of equal size at all ranks of a group, for one-sided communication inside kernels: waywiser/one_sided.cuh. An
 // offset names the same place at all ranks. The making of a heap and of teams is collective, all else is local. The
 // group must outlive it, and it must live until all ranks have finished their accesses: a barrier tells when. Threads:
-// its calls are calls of the group.
+// its calls are calls of the group. One that was moved from can be assigned to and destroyed; its calls throw
+// invalid_input.
 class [[gnu::visibility("default")]] Heap {
  public:
   // Collective: `bytes` of zeros at each rank, all in host memory or all on GPUs. Throws at all ranks: invalid_input if
@@ -37,9 +38,9 @@ class [[gnu::visibility("default")]] Heap {
   Heap& operator=(Heap&& other) noexcept;
   ~Heap();
 
-  const std::string& name() const noexcept;
+  const std::string& name() const;
   // The memory of this rank.
-  Region local() const noexcept;
+  Region local() const;
   // The memory of a rank, as kernels and copies of this one reach it. Throws unavailable with why_proxied.
   Region peer(int rank) const;
   // Why stores of this rank do not reach the memory of another one; empty if they do. The hosts carry such accesses,
@@ -56,9 +57,9 @@ class [[gnu::visibility("default")]] Heap {
   one_sided::HeapTerms terms(const Stream& stream) const;
   one_sided::HeapTerms terms() const;
   // The bytes of the heap that an inbox takes for messages of at most so many: one_sided::put_message.
-  Bytes inbox_bytes(Bytes most) const noexcept;
+  Bytes inbox_bytes(Bytes most) const;
   // Why messages do not go by LL128; empty if those of some sizes may.
-  const std::string& why_no_lines() const noexcept;
+  const std::string& why_no_lines() const;
   // The limit of each wait in later kernels; at first the group's timeout.
   void set_deadline(Seconds deadline);
   // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap; io
@@ -104,6 +105,8 @@ class [[gnu::visibility("default")]] Heap {
   struct State;
 
  private:
+  State& held() const;  // throws if this was moved from
+
   std::shared_ptr<State> state_;
 };
 

@@ -15,7 +15,7 @@ struct TeamChoice {
 
 // The slot is free at all ranks: no kernel of theirs uses it, so no store into it is under way.
 std::optional<HeapTeam> Heap::split(int color, int key) {
-  State& state = *state_;
+  State& state = held();
   const auto alone = state.alone();
   const std::vector<TeamChoice> choices = heap_gather(state.group, TeamChoice{color, key, state.teams.load()});
   std::uint64_t in_use = 0;
@@ -43,13 +43,13 @@ std::optional<HeapTeam> Heap::split(int color, int key) {
 }
 
 std::optional<HeapTeam> Heap::split_strided(int start, int stride, int size) {
-  const int ranks = state_->group.size();
+  const int ranks = held().group.size();
   const std::int64_t last = start + std::int64_t{stride} * (size - 1);
   if (start < 0 || start >= ranks || stride == 0 || size < 1 || last < 0 || last >= ranks)
     throw Error(ErrorKind::invalid_input, "heap '" + name() + "': a team of " + std::to_string(size) + " ranks from " +
                                               std::to_string(start) + " by " + std::to_string(stride) + ", of " +
                                               std::to_string(ranks));
-  const int from_start = state_->group.rank() - start, place = from_start / stride;
+  const int from_start = held().group.rank() - start, place = from_start / stride;
   const bool member = from_start % stride == 0 && place >= 0 && place < size;
   return split(member ? 0 : -1, place);
 }
@@ -57,7 +57,7 @@ std::optional<HeapTeam> Heap::split_strided(int start, int stride, int size) {
 std::pair<HeapTeam, HeapTeam> Heap::split_2d(int columns) {
   if (columns < 1)
     throw Error(ErrorKind::invalid_input, "heap '" + name() + "': a grid of " + std::to_string(columns) + " columns");
-  const int row = state_->group.rank() / columns, column = state_->group.rank() % columns;
+  const int row = held().group.rank() / columns, column = held().group.rank() % columns;
   HeapTeam of_row = *split(row, column);
   return {std::move(of_row), *split(column, row)};
 }

@@ -1,5 +1,7 @@
 #include "waywiser/offload/serve_line.hpp"
 
+#include <sys/socket.h>
+
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -18,6 +20,12 @@ void throw_broken(const std::string& why) {
 }
 
 ServeLine::ServeLine(Descriptor socket) : line_(std::move(socket), largest_stranger_frame) {}
+
+bool ServeLine::is_open() const noexcept {
+  char next;
+  const ssize_t got = ::recv(number(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && errno == EAGAIN);
+}
 
 void ServeLine::greet_server(std::span<const std::byte> key, Deadline deadline) {
   errno = 0;

@@ -26,6 +26,9 @@ class ServeLine {
  public:
   explicit ServeLine(Descriptor socket);
 
+  int number() const noexcept { return line_.number(); }
+  // Whether the other end has not closed it.
+  bool is_open() const noexcept;
   // The client's side. Throws invalid_input if the server does not know the key, TryLater, io, timeout.
   void greet_server(std::span<const std::byte> key, Deadline deadline);
   // The server's side: hears what has come, and never waits. False: more has to come. `key` is asked when the client

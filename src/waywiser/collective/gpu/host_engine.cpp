@@ -59,7 +59,6 @@ void HostEngine::run(const Call& call, const std::string& why, ProxyOperation::P
     for (const auto& part : parts) part->put_back(stream);
     staging_->note_end(stream);
   }
-  order_.end(stream);
   session_.start(
       std::make_shared<ProxyOperation>(session_, call, gate_, begins != 0 ? begins : ends, ends, std::move(parts)));
 }

@@ -110,6 +110,7 @@ void StreamOperations::enqueue_by_hosts(const Call& call, const std::string& why
   HostEngine::refuse_capture(call, why, stream);
   begin(stream);
   by_hosts_.run(call, why, std::move(parts), stream, meanwhile);
+  end(stream);
 }
 
 void StreamOperations::prepare(Bytes largest) {

@@ -42,7 +42,7 @@ void NetworkRails::open(const UcxSelection& selection, std::size_t ranks) {
   if (!is_here(selection.devices)) return refuse("this machine has no " + selection.devices);
   try {
     const UcxContext::Trial trial = UcxContext::try_selection(selection);
-    const std::string missing = trial.status == UCS_OK ? trial.lacks(selection) : "";
+    const std::string missing = trial.status.good() ? trial.lacks(selection) : "";
     if (!missing.empty()) return refuse("UCX has no " + missing + " here");
     members_.push_back(std::make_unique<Member>(name, UcxContext(selection, ranks)));
   } catch (const Error& error) {
@@ -147,12 +147,12 @@ std::shared_ptr<void> NetworkRails::gpu_of(const Request& request) const {
   return request.on_gpu ? make_gpu_current(ordinal_) : nullptr;
 }
 
-void NetworkRails::check_begun(Request& request, ucs_status_t status, std::uint32_t peer) {
+void NetworkRails::check_begun(Request& request, UcxStatus status, std::uint32_t peer) {
   if (request.parts.is_open()) {
     ++open_;
     if (request.on_gpu) ++open_on_gpus_;
   }
-  if (status != UCS_OK) ucx_.check(status, "reach rank " + std::to_string(peer));
+  if (!status.good()) ucx_.check(status, "reach rank " + std::to_string(peer));
 }
 
 void NetworkRails::end(const Request& request) noexcept {
@@ -243,14 +243,13 @@ bool NetworkRails::test_parts(Message& message) {
   Request& request = request_of(message);
   if (!request.parts.is_open()) return true;
   const Tag said = request.headed ? request.head[0] : message.tag;
-  const auto ended = [&](const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t& received) {
+  const auto ended = [&](const RailParts::Ended& part) {
     if (!request.parts.is_open()) end(request);
-    if (status == UCS_OK && message.receiving && received.length != part.bytes) status = UCS_ERR_MESSAGE_TRUNCATED;
-    if (status == UCS_OK && message.receiving && (received.sender_tag ^ ucx_.tag_key()) != said)
-      status = UCS_ERR_INVALID_PARAM;
-    if (status != UCS_OK)
-      ucx_.check(status, (message.receiving ? "receive from rank " : "send to rank ") + std::to_string(message.peer) +
-                             " by " + (*request.rails)[part.rail].name);
+    const bool is_other = message.receiving && (part.came != part.bytes || (part.tag ^ ucx_.tag_key()) != said);
+    if (part.status.good() && !is_other) return;
+    ucx_.fail((message.receiving ? "receive from rank " : "send to rank ") + std::to_string(message.peer) + " by " +
+                  (*request.rails)[part.rail].name,
+              part.status.good() ? "another message came" : part.status.text());
   };
   return request.parts.test(*request.rails, ended);
 }

@@ -63,7 +63,7 @@ class NetworkRails final : public Carrier {
  private:
   struct Member {
     Member(std::string uses, UcxContext context)
-        : name(std::move(uses)), worker(std::move(context), UCS_THREAD_MODE_SERIALIZED) {}
+        : name(std::move(uses)), worker(std::move(context), UcxThreads::several) {}
     std::string name;  // the transports and devices
     UcxWorker worker;
   };
@@ -83,7 +83,7 @@ class NetworkRails final : public Carrier {
   std::optional<std::size_t> way_of(const Message& message);
   static Request& request_of(Message& message) { return static_cast<Request&>(*message.request); }
   Request& begin(std::size_t way, const Route& route, ConstRegion data, Message& message);
-  void check_begun(Request& request, ucs_status_t status, std::uint32_t peer);
+  void check_begun(Request& request, UcxStatus status, std::uint32_t peer);
   bool test_head(Message& message);
   bool test_parts(Message& message);
   void cancel_parts(Message& message);

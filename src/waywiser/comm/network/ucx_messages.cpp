@@ -37,7 +37,7 @@ Tag mask_of(Tag tag) { return tag >> group_shift == rendezvous_group ? ~Tag{0} :
 
 UcxMessages::UcxMessages(std::size_t ranks, const UcxContext::Settings& settings, HeldMemory& held)
     : held_(held),
-      worker_(UcxContext(ranks, settings), UCS_THREAD_MODE_SERIALIZED),
+      worker_(UcxContext(ranks, settings), UcxThreads::several),
       longest_copied_(longest_copied_of_version()) {}
 
 void UcxMessages::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
@@ -75,9 +75,8 @@ void UcxMessages::look_at_shm() {
   throw Error(ErrorKind::io, problem);
 }
 
-void UcxMessages::check(ucs_status_t status, const std::string& what) const {
-  if (status == UCS_OK) return;
-  const std::string problem = "UCX cannot " + what + ": " + ucx_library().functions().status_string(status);
+void UcxMessages::fail(const std::string& what, const std::string& why) const {
+  const std::string problem = "UCX cannot " + what + ": " + why;
   if (explainer_) explainer_(problem);
   throw Error(ErrorKind::io, problem);
 }
@@ -172,8 +171,38 @@ void UcxMessages::give_up(UcxRequest request, std::uint32_t peer, bool reached,
   held_.add(peer, [this, request, needs] { return worker_.is_over(request); });
 }
 
-void UcxMessages::give_up_one_sided(UcxRequest request, std::uint32_t peer) noexcept {
-  give_up(request, peer, !peers_[peer].same_machine && has_rdma_device(), nullptr);
+UcxRequest UcxMessages::begun(UcxRequest request, const Call& call) const {
+  if (UCS_PTR_IS_ERR(request)) check(UCS_PTR_STATUS(request), text(call));
+  return request;
+}
+
+std::unique_ptr<UcxRemoteMemory> UcxMessages::open_memory(std::uint32_t peer, const std::vector<std::byte>& key) {
+  auto memory = std::make_unique<UcxRemoteMemory>();
+  check(memory->open(connected(peer), key), "open the memory of rank " + std::to_string(peer));
+  return memory;
+}
+
+void* UcxMessages::put(const UcxRemoteMemory& there, std::uint64_t address, ConstRegion data, const Call& call,
+                       std::uint32_t peer) {
+  return begun(there.put(connected(peer), data, address), call);
+}
+
+void* UcxMessages::get(const UcxRemoteMemory& there, std::uint64_t address, Region data, const Call& call,
+                       std::uint32_t peer) {
+  return begun(there.get(connected(peer), data, address), call);
+}
+
+void* UcxMessages::flush_puts(const Call& call) { return begun(worker_.flush(), call); }
+
+bool UcxMessages::is_over(void*& access, const Call& call) {
+  const ucs_status_t status = worker_.test(access);
+  if (status == UCS_INPROGRESS) return false;
+  if (status != UCS_OK) check(status, text(call));
+  return true;
+}
+
+void UcxMessages::give_up_one_sided(void* access, std::uint32_t peer) noexcept {
+  give_up(access, peer, !peers_[peer].same_machine && has_rdma_device(), nullptr);
 }
 
 // Whether UCX may have told the peer where the bytes are. For copies through shared memory and for TCP, only the

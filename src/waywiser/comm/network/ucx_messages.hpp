@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/message/call.hpp"
 #include "waywiser/comm/message/carrier.hpp"
 #include "waywiser/comm/message/held_memory.hpp"
 #include "waywiser/comm/message/message_list.hpp"
 #include "waywiser/comm/shared_memory/shm_space.hpp"
-#include "waywiser/transport/ucx/ucx_worker.hpp"
+#include "waywiser/transport/ucx/ucx_memory.hpp"
 
 namespace waywiser {
 
@@ -63,15 +64,26 @@ class UcxMessages final : public Carrier {
   // The longest message within a machine that UCX's double copy serves well.
   std::size_t longest_copied() const noexcept { return longest_copied_; }
 
-  // For one-sided access.
-  const UcxWorker& worker() const noexcept { return worker_; }
-  ucp_ep_h endpoint(std::uint32_t peer) { return connected(peer).get(); }
-  void give_up_one_sided(UcxRequest request, std::uint32_t peer) noexcept;
+  // Host memory of this rank for others, and that of others. Throw device, io.
+  std::unique_ptr<UcxMemory> expose(Region memory) const { return std::make_unique<UcxMemory>(worker_, memory); }
+  std::unique_ptr<UcxRemoteMemory> open_memory(std::uint32_t peer, const std::vector<std::byte>& key);
+  // Begin an access to it, or wait for the puts of this rank; nullptr: it is over. Throw io.
+  void* put(const UcxRemoteMemory& there, std::uint64_t address, ConstRegion data, const Call& call,
+            std::uint32_t peer);
+  void* get(const UcxRemoteMemory& there, std::uint64_t address, Region data, const Call& call, std::uint32_t peer);
+  void* flush_puts(const Call& call);
+  // True: the access, which is then no more, is over. Throws io.
+  bool is_over(void*& access, const Call& call);
+  void give_up_one_sided(void* access, std::uint32_t peer) noexcept;
   HeldMemory& held() noexcept { return held_; }
   // The explainer is called with the text of a UCX error before it is thrown: it may know a better reason.
   void set_explainer(std::function<void(const std::string&)> explainer) { explainer_ = std::move(explainer); }
-  // Throws io if the status is an error: with the explainer's text, or "UCX cannot ...".
-  void check(ucs_status_t status, const std::string& what) const;
+  // Throw io, check() if the status is an error: with the explainer's text, or "UCX cannot ...".
+  void check(UcxStatus status, const std::string& what) const {
+    if (!status.good()) [[unlikely]]
+      fail(what, status.text());
+  }
+  [[noreturn]] void fail(const std::string& what, const std::string& why) const;
 
  private:
   struct Peer {
@@ -86,6 +98,7 @@ class UcxMessages final : public Carrier {
   };
 
   void begin(Message& message, UcxRequest request) noexcept;
+  UcxRequest begun(UcxRequest request, const Call& call) const;
   bool goes_by_copies(const Message& message, Awaited awaited) const;
   bool peer_reaches_memory(const Message& message) const;
   void give_up(UcxRequest request, std::uint32_t peer, bool reached, const std::shared_ptr<void>& needs) noexcept;

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <utility>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
-#include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {
 
@@ -32,20 +32,16 @@ class HostWindow {
     std::uint64_t address = 0;
     Bytes bytes = 0;
     std::vector<std::byte> key;
-    ucp_rkey_h opened = nullptr;
+    std::unique_ptr<UcxRemoteMemory> opened;
   };
   struct Record;
-  Record map();
+  Record expose(Region local);
   std::uint32_t peer_of(const Call& call) const { return members_.peer(call.peer); }
-  // The remote address, and the key that opens it for this rank.
-  std::pair<std::uint64_t, ucp_rkey_h> at(const Call& call, Bytes offset);
-  template <typename Begin>
-  void transfer(const Call& call, Bytes offset, Bytes bytes, Begin begin);
+  Exposed& opened(const Call& call);
 
   Session& session_;
   const Members members_;
-  const Region local_;
-  ucp_mem_h mapped_ = nullptr;
+  std::unique_ptr<UcxMemory> mine_;
   std::vector<Exposed> ranks_;
 };
 

@@ -21,7 +21,7 @@ void enqueue(const Heap& heap, Stream& stream, const StreamCall& call) {
 }  // namespace
 
 void Heap::put(Stream& stream, ConstRegion data, int to, Bytes offset) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   if (why_proxied(to).empty()) return stream.copy(peer(to).slice(offset, data.bytes), data);
   if (offset > local().bytes || data.bytes > local().bytes - offset)
     throw Error(ErrorKind::invalid_input, "heap '" + name() + "': " + std::to_string(data.bytes) + " bytes at offset " +
@@ -36,12 +36,12 @@ void Heap::put(Stream& stream, ConstRegion data, int to, Bytes offset) const {
 }
 
 void Heap::get(Stream& stream, Region data, int from, Bytes offset) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   stream.copy(data, peer(from).slice(offset, data.bytes));
 }
 
 void Heap::signal(Stream& stream, int to, Bytes offset, std::uint64_t value, one_sided::SignalOp op) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   check_word(*this, offset);
   static_cast<void>(why_proxied(to));
   StreamCall call;
@@ -54,7 +54,7 @@ void Heap::signal(Stream& stream, int to, Bytes offset, std::uint64_t value, one
 }
 
 void Heap::wait(Stream& stream, Bytes offset, one_sided::Comparison comparison, std::uint64_t value, int from) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   check_word(*this, offset);
   StreamCall call;
   call.kind = StreamCall::Kind::wait;
@@ -66,7 +66,7 @@ void Heap::wait(Stream& stream, Bytes offset, one_sided::Comparison comparison, 
 }
 
 void Heap::wait_and_take(Stream& stream, Bytes offset, std::uint64_t count, int from) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   check_word(*this, offset);
   StreamCall call;
   call.kind = StreamCall::Kind::wait_and_take;
@@ -78,7 +78,7 @@ void Heap::wait_and_take(Stream& stream, Bytes offset, std::uint64_t count, int 
 }
 
 void Heap::barrier(Stream& stream, const HeapTeam& team) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   StreamCall call;
   call.kind = StreamCall::Kind::barrier;
   call.team = team.terms();

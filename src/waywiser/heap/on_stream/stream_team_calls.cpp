@@ -42,7 +42,7 @@ void enqueue(const Heap& heap, Stream& stream, const HeapTeam& team, StreamTeamC
 
 void Heap::broadcast(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes,
                      int root) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   check_arrays(*this, CallKind::broadcast, destination, bytes, source, bytes);
   if (root < 0 || root >= team.size())
     throw Error(ErrorKind::invalid_input,
@@ -57,7 +57,7 @@ void Heap::broadcast(Stream& stream, const HeapTeam& team, Bytes destination, By
 }
 
 void Heap::all_gather(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   check_arrays(*this, CallKind::all_gather, destination, product(*this, bytes, static_cast<std::uint64_t>(team.size())),
                source, bytes);
   StreamTeamCall call;
@@ -69,7 +69,7 @@ void Heap::all_gather(Stream& stream, const HeapTeam& team, Bytes destination, B
 }
 
 void Heap::all_to_all(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, Bytes bytes) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   const Bytes all = product(*this, bytes, static_cast<std::uint64_t>(team.size()));
   check_arrays(*this, CallKind::all_to_all, destination, all, source, all);
   StreamTeamCall call;
@@ -82,7 +82,7 @@ void Heap::all_to_all(Stream& stream, const HeapTeam& team, Bytes destination, B
 
 void Heap::reduce(Stream& stream, const HeapTeam& team, Bytes destination, Bytes source, std::uint64_t count,
                   DataType type, TeamOp op) const {
-  const auto alone = state_->alone();
+  const auto alone = held().alone();
   const Bytes all = product(*this, bytes_of(type), count);
   check_arrays(*this, CallKind::reduce, destination, all, source, all);
   const bool bits = op == TeamOp::bit_and || op == TeamOp::bit_or || op == TeamOp::bit_xor;

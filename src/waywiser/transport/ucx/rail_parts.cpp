@@ -24,23 +24,23 @@ ucs_status_t RailParts::post(std::size_t rails, const std::vector<int>& percents
   return UCS_OK;
 }
 
-ucs_status_t RailParts::send(std::span<const UcxRail> rails, const std::vector<int>& percents, ConstRegion source,
-                             ucp_tag_t tag) {
+UcxStatus RailParts::send(std::span<const UcxRail> rails, const std::vector<int>& percents, ConstRegion source,
+                          ucp_tag_t tag) {
   receiving_ = false;
   return post(rails.size(), percents, source.bytes, [&](std::size_t i, Bytes at, Bytes bytes) {
     return rails[i].worker->send(*rails[i].endpoint, source.slice(at, bytes), tag);
   });
 }
 
-ucs_status_t RailParts::receive(std::span<const UcxRail> rails, const std::vector<int>& percents, Region destination,
-                                ucp_tag_t tag, ucp_tag_t mask) {
+UcxStatus RailParts::receive(std::span<const UcxRail> rails, const std::vector<int>& percents, Region destination,
+                             ucp_tag_t tag, ucp_tag_t mask) {
   receiving_ = true;
   return post(rails.size(), percents, destination.bytes, [&](std::size_t i, Bytes at, Bytes bytes) {
     return rails[i].worker->receive(destination.slice(at, bytes), tag, mask);
   });
 }
 
-ucs_status_t RailParts::flush(std::span<const UcxRail> rails) {
+UcxStatus RailParts::flush(std::span<const UcxRail> rails) {
   receiving_ = false;
   for (std::size_t i = 0; i < rails.size(); ++i) {
     const ucs_status_t status = remember(rails[i].worker->flush(), i, 0);

@@ -24,20 +24,26 @@ class RailParts {
     std::size_t rail = 0;
     Bytes bytes = 0;
   };
+  // A part that is complete.
+  struct Ended {
+    std::size_t rail;
+    Bytes bytes;
+    UcxStatus status;
+    Bytes came;  // of a receive: the length of the message, and its tag
+    std::uint64_t tag;
+  };
 
   // Returns the status of the first part that cannot be started; earlier parts are under way. The region must stay
   // unchanged until all are over.
-  ucs_status_t send(std::span<const UcxRail> rails, const std::vector<int>& percents, ConstRegion source,
-                    ucp_tag_t tag);
-  ucs_status_t receive(std::span<const UcxRail> rails, const std::vector<int>& percents, Region destination,
-                       ucp_tag_t tag, ucp_tag_t mask = ~ucp_tag_t{0});
+  UcxStatus send(std::span<const UcxRail> rails, const std::vector<int>& percents, ConstRegion source, ucp_tag_t tag);
+  UcxStatus receive(std::span<const UcxRail> rails, const std::vector<int>& percents, Region destination, ucp_tag_t tag,
+                    ucp_tag_t mask = ~ucp_tag_t{0});
   // Instead of a message: waits until all bytes sent over the rails have arrived.
-  ucs_status_t flush(std::span<const UcxRail> rails);
+  UcxStatus flush(std::span<const UcxRail> rails);
 
-  // True: all are complete. Calls `ended(part, status, received)` for each; `received` describes the message of a
-  // receive.
-  template <typename Ended>
-  bool test(std::span<const UcxRail> rails, Ended ended) {
+  // True: all are complete. Calls `take(ended)` for each.
+  template <typename Take>
+  bool test(std::span<const UcxRail> rails, Take take) {
     while (!parts_.empty()) {
       Part& part = parts_.back();
       UcxWorker& worker = *rails[part.rail].worker;
@@ -46,7 +52,7 @@ class RailParts {
       if (status == UCS_INPROGRESS) return false;
       const Part over = part;
       parts_.pop_back();
-      ended(over, status, received);
+      take(Ended{over.rail, over.bytes, status, received.length, received.sender_tag});
     }
     return true;
   }

@@ -40,8 +40,7 @@ Reason why_not_on(const UcxSelection& selection) {
   const auto lacks = [&](const std::string& transport) {
     return ucx_library().text() + " has no transport '" + transport + "' " + where;
   };
-  if (trial.status != UCS_OK)
-    return lacks(selection.transports) + " (" + ucx_library().functions().status_string(trial.status) + ")";
+  if (!trial.status.good()) return lacks(selection.transports) + " (" + trial.status.text() + ")";
   const std::string missing = trial.lacks(selection);
   return missing.empty() ? Reason() : lacks(missing) + why_passed_over(missing);
 }

@@ -91,24 +91,21 @@ void UcxConnection::receive(Region destination) {
   check_ucx(receives_.pending.emplace_back().receive(rails_, percents_, destination, tag), "receive");
 }
 
-void UcxConnection::check(const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t* received) {
-  broken_ = broken_ || status != UCS_OK;
-  if (status != UCS_OK)
-    check_ucx(status, std::string(received != nullptr ? "receive " : "send ") + std::to_string(part.bytes) +
-                          " bytes on " + name_);
-  if (received != nullptr && received->length != part.bytes)
+void UcxConnection::check(const RailParts::Ended& part, bool receiving) {
+  broken_ = broken_ || !part.status.good();
+  if (!part.status.good())
+    check_ucx(part.status,
+              std::string(receiving ? "receive " : "send ") + std::to_string(part.bytes) + " bytes on " + name_);
+  if (receiving && part.came != part.bytes)
     throw Error(ErrorKind::corrupt, name_ + ": accepted " + std::to_string(part.bytes) + " bytes, but " +
-                                        std::to_string(received->length) + " were put");
+                                        std::to_string(part.came) + " were put");
 }
 
 // False: it is still under way.
 bool UcxConnection::complete_first(Messages& list) {
   RailParts& first = list.pending.front();
   const bool receiving = first.is_receiving();
-  const bool complete =
-      first.test(rails_, [&](const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t& received) {
-        check(part, status, receiving ? &received : nullptr);
-      });
+  const bool complete = first.test(rails_, [&](const RailParts::Ended& part) { check(part, receiving); });
   if (complete) list.pending.pop_front();
   return complete;
 }

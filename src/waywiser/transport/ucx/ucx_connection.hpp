@@ -56,7 +56,7 @@ class UcxConnection final : public ChunkConnection {
   void connect(Member& member, Deadline deadline);
   void progress();
   bool complete_first(Messages& list);
-  void check(const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t* received);
+  void check(const RailParts::Ended& part, bool receiving);
   void finish(Messages& list, Deadline deadline);
   std::uint64_t done(Messages& list);
 

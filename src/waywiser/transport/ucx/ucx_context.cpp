@@ -87,9 +87,10 @@ std::vector<std::string> transports_in(const std::string& information) {
 
 }  // namespace
 
-void check_ucx(ucs_status_t status, const std::string& what) {
-  if (status != UCS_OK)
-    throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
+std::string UcxStatus::text() const { return ucx_library().functions().status_string(code_); }
+
+void check_ucx(UcxStatus status, const std::string& what) {
+  if (!status.good()) throw Error(ErrorKind::device, "UCX cannot " + what + ": " + status.text());
 }
 
 ucs_status_t UcxContext::open(const UcxSelection& selection, std::size_t endpoints, Owner& owner) {
@@ -116,7 +117,7 @@ UcxContext::UcxContext(const UcxSelection& selection, std::size_t endpoints) {
 UcxContext::Trial UcxContext::try_selection(const UcxSelection& selection) {
   Owner context;
   Trial trial{open(selection, 1, context), {}};
-  if (trial.status == UCS_OK) trial.transports = transports_in(printed(context.get()));
+  if (trial.status.good()) trial.transports = transports_in(printed(context.get()));
   return trial;
 }
 

@@ -11,8 +11,19 @@
 
 namespace waywiser {
 
+// How a call of UCX ended.
+class UcxStatus {
+ public:
+  UcxStatus(ucs_status_t code) noexcept : code_(code) {}
+  bool good() const noexcept { return code_ == UCS_OK; }
+  std::string text() const;
+
+ private:
+  ucs_status_t code_;
+};
+
 // Throws device ("UCX cannot ...: reason") unless the status is good.
-void check_ucx(ucs_status_t status, const std::string& what);
+void check_ucx(UcxStatus status, const std::string& what);
 
 // A UCX context that knows only the given transports and network devices.
 class UcxContext {
@@ -25,7 +36,7 @@ class UcxContext {
   explicit UcxContext(std::size_t endpoints, const Settings& settings = {});
   // Whether a context can be made, and which transports it has: UCX silently skips unknown ones.
   struct Trial {
-    ucs_status_t status = UCS_OK;
+    UcxStatus status = UCS_OK;
     std::vector<std::string> transports;         // "rc_mlx5", "cuda_copy"
     bool has(std::string_view transport) const;  // the beginning of a name is enough
     // A transport that the path needs and the context lacks; empty: none.

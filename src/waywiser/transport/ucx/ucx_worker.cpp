@@ -15,11 +15,11 @@ ucp_request_param_t parameters_for(Place place) {
 
 }  // namespace
 
-UcxWorker::UcxWorker(UcxContext context, ucs_thread_mode_t threads)
+UcxWorker::UcxWorker(UcxContext context, UcxThreads threads)
     : functions_(&ucx_library().functions()), context_(std::move(context)) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  parameters.thread_mode = threads;
+  parameters.thread_mode = threads == UcxThreads::one ? UCS_THREAD_MODE_SINGLE : UCS_THREAD_MODE_SERIALIZED;
   check_ucx(functions_->worker_create(context_.get(), &parameters, &worker_), "create a worker");
 }
 

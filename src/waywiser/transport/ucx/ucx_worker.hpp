@@ -13,6 +13,9 @@ namespace waywiser {
 // it up.
 using UcxRequest = ucs_status_ptr_t;
 
+// Which threads use a worker, one at a time.
+enum class UcxThreads { one, several };
+
 class UcxWorker;
 
 // A connection of a worker to a worker of another process. UCX reports its end to it, so it outlives the worker.
@@ -42,8 +45,8 @@ class UcxEndpoint {
 // a time.
 class UcxWorker {
  public:
-  // `threads`: whether it is always the same thread. Throws device.
-  explicit UcxWorker(UcxContext context, ucs_thread_mode_t threads = UCS_THREAD_MODE_SINGLE);
+  // Throws device.
+  explicit UcxWorker(UcxContext context, UcxThreads threads = UcxThreads::one);
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
   // Does not wait. If requests were given up, or UCX watches connections, UCX is left untouched until the end of the

@@ -17,6 +17,11 @@
 
 namespace waywiser {
 
+struct UcxMemory {
+  std::vector<std::byte> key() const { return std::vector<std::byte>(8); }
+};
+struct UcxRemoteMemory {};
+
 // In place of the session and its engine, for activities that are explored: what they use of them, on a network whose
 // every order is tried.
 class Engine {
@@ -44,17 +49,20 @@ class Engine {
   void cancel(Message& message) noexcept { network_.cancel(message); }
   HeldMemory& held() noexcept { return held_; }
 
-  // Of UCX for one-sided accesses.
-  struct Worker {
-    ucp_worker_h get() const { return one_sided->worker(rank); }
-    ucp_context_h context() const { return nullptr; }
-    explorer::OneSided* one_sided;
-    std::uint32_t rank;
-  };
+  // Of UCX: one-sided accesses.
   struct Ucx {
-    Worker worker() const { return {one_sided, rank}; }
-    ucp_ep_h endpoint(std::uint32_t peer) const { return one_sided->endpoint(rank, peer); }
-    void check(ucs_status_t, const std::string&) const {}
+    std::unique_ptr<UcxMemory> expose(Region) const { return std::make_unique<UcxMemory>(); }
+    std::unique_ptr<UcxRemoteMemory> open_memory(std::uint32_t, const std::vector<std::byte>&) const {
+      return std::make_unique<UcxRemoteMemory>();
+    }
+    void* put(const UcxRemoteMemory&, std::uint64_t address, ConstRegion data, const Call&, std::uint32_t) const {
+      return one_sided->put(rank, address, data);
+    }
+    void* get(const UcxRemoteMemory&, std::uint64_t address, Region data, const Call&, std::uint32_t) const {
+      return one_sided->get(rank, address, data);
+    }
+    void* flush_puts(const Call&) const { return one_sided->flush(rank); }
+    bool is_over(void*& access, const Call&) const { return one_sided->is_over(access); }
     void give_up_one_sided(void*, std::uint32_t) noexcept {}
     explorer::OneSided* one_sided;
     std::uint32_t rank;
