@@ -3,6 +3,7 @@ for the profile of `waywiser tune`."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -11,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import waywiser._core as _core
-from waywiser.bench.conduct import FROM_KERNEL, Case, Contender
+from waywiser.bench.conduct import FROM_KERNEL, Case, Contender, contest
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.team import NotOffered, Timed
 from waywiser.bench.teams import Setup, our_team
-from waywiser.points import point_of, quantile
 from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE
 from waywiser.stages import Show
 
@@ -40,7 +40,7 @@ _MOST_BY_LL128_PREPARED = 4 << 20
 _MOST_OF_A_BLOCK = 4 << 20  # one block moves no more at a time
 _BLOCK_SIZES = (8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
-_ROUNDS = 4
+_LEAST_ROUNDS, _ROUNDS = 2, 4
 _HOPELESS = 2.0  # slower than the fastest by this factor: timed only once
 _PATIENCE = 60.0
 
@@ -163,41 +163,21 @@ def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tup
 
 
 def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Alternates rounds forwards and backwards, at least two.
-
-    Work of GPUs is captured in a graph: otherwise the host's part of a call, which is the same for all algorithms,
-    hides their differences.
-    """
-    contenders: dict[str, Contender] = {}
+    """Work of GPUs is captured in a graph: otherwise the host's part of a call, which is the same for all algorithms,
+    hides their differences."""
+    contenders = [Contender(_Way(team, way)) for way in ways]
     mode = FROM_KERNEL if case.operation.from_kernel else "graph"
-    cases = {way: replace(case, mode=mode) if case.memory == "gpu" and way != "host" else case for way in ways}
-    for way in ways:
-        one = Contender(_Way(team, way))
+    cases = [replace(case, mode=mode) if case.memory == "gpu" and way != "host" else case for way in ways]
+    parts = 2 if case.operation.halves else 1
+
+    def take(which: int, calls: int, counts: bool) -> list[float] | None:
         try:
-            one.plan(cases[way], _PATIENCE)
-            one.take(cases[way], 5, _PATIENCE)
+            found = contenders[which].take(cases[which], calls, 5, _PATIENCE, counts)
         except NotOffered:
-            continue
-        contenders[way] = one
-    medians = {way: _median(one) for way, one in contenders.items()}
-    hopeful = [way for way, median in medians.items() if median <= _HOPELESS * min(medians.values())]
-    for turn in range(1, _ROUNDS):
-        if turn > 1 and time.monotonic() > until:
-            break
-        for way in hopeful if turn % 2 else reversed(hopeful):
-            contenders[way].take(cases[way], 1000 * turn + 5, _PATIENCE)
-    for way, one in contenders.items():
-        yield way, _point(case, one)
+            return None
+        return [seconds / parts for seconds in found]
 
-
-def _samples(one: Contender) -> list[float]:
-    """Seconds of a call for each sample, of the slowest rank."""
-    return sorted(max(times) for times in zip(*one.by_rank, strict=True))
-
-
-def _median(one: Contender) -> float:
-    return quantile(_samples(one), 0.5)
-
-
-def _point(case: Case, one: Contender) -> dict[str, Any]:
-    return point_of(case.bytes, [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)])
+    left = until - time.monotonic()
+    for way, one in zip(ways, contest(ways, take, cases[0], left, _LEAST_ROUNDS, _ROUNDS, _HOPELESS), strict=True):
+        if one.offered:
+            yield way, json.loads(one.point(case.bytes))
