@@ -55,7 +55,7 @@ def timed(started: dict[str, Team], modes: list[str], until: float) -> list[dict
     rows, begin = [], time.monotonic()
     for done, case in enumerate(cases):
         share = begin + (until - begin) * (done + 1) / len(cases)
-        found = take_turns(started, dict.fromkeys(started, case), share, ROUNDS, math.inf)
+        found = take_turns(started, dict.fromkeys(started, case), share, ROUNDS)
         points = {name: timed_point(case, one) for name, one in found.items()}
         about = {"operation": case.operation.name, "bytes": case.bytes, "mode": case.mode}
         rows.append(

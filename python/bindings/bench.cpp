@@ -13,6 +13,7 @@
 #include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/launch.hpp"
+#include "waywiser/comm/message/host_message_sizes.hpp"
 #include "waywiser/measure/platform_choice.hpp"
 
 namespace nb = nanobind;
@@ -33,6 +34,7 @@ BenchRank join_bench(const std::string& backend, int gpus) {
 
 // One size for all ranks of one machine.
 std::vector<std::string> host_ways(const std::string& operation, int ranks) {
+  if (operation == "message") return {host_message_ways().begin(), host_message_ways().end()};
   CollectiveCall call;
   call.operation = parse_collective(operation);
   call.ranks = ranks;
@@ -97,7 +99,8 @@ void bind_bench(nb::module_& m) {
       .def("open", &PyCoalescedCopies::open, "source"_a, "destination"_a, "largest"_a)
       .def("measure", &PyCoalescedCopies::measure, "block"_a, "blocks"_a, "seconds"_a);
   m.def("host_ways", host_ways, "operation"_a, "ranks"_a,
-        "The algorithms of a collective that serve so many ranks of one machine.");
+        "The algorithms of a collective that serve so many ranks of one machine; of \"message\" the ways within a "
+        "machine.");
   m.def("launched_ranks", [] { return read_launch().size; }, "Ranks of the job that this process belongs to; 1: none.");
   m.def("why_no_cuda", [] { return why_no_cuda().value_or(""); }, "Why there is no GPU; empty when there is one.");
   m.def("join_bench", join_bench, "backend"_a, "gpus"_a, "Becomes a rank of the job that the launcher started.");

@@ -7,6 +7,7 @@ void bind_base(nanobind::module_& m);
 void bind_topology(nanobind::module_& m);
 void bind_path(nanobind::module_& m);
 void bind_measure(nanobind::module_& m);
+void bind_contest(nanobind::module_& m);
 void bind_policy(nanobind::module_& m);
 void bind_peer_report(nanobind::module_& m);
 void bind_device(nanobind::module_& m);

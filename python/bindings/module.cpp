@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   bind_topology(m);
   bind_path(m);
   bind_measure(m);
+  bind_contest(m);
   bind_policy(m);
   bind_peer_report(m);
   bind_device(m);

@@ -52,7 +52,7 @@ Machine::Machine(Course& course, Forbidden forbidden) : course_(course), ucx_(co
   }
   for (unsigned rank = 0; rank < 2; ++rank) {
     self = rank;
-    messages_[rank] = std::make_unique<MailboxMessages>(2, matched_bits, 0, held_[rank]);
+    messages_[rank] = std::make_unique<MailboxMessages>(2, matched_bits, HostMessageSizes{}, held_[rank]);
     messages_[rank]->introduce(introductions(rank, forbidden), rank);
   }
 }

@@ -59,7 +59,8 @@ def test_slices_take_turns_and_ratios_are_of_medians() -> None:
     assert row.ours.median == pytest.approx(2e-6)  # half a round trip
     assert row.ratio("peer") == pytest.approx(2.0)
     turns = "".join(name[0] for name in log)
-    assert turns == "oopp" + "op" + "po" + "op"
+    assert turns.startswith("oopp"), "each warms up"
+    assert [sorted(turns[at : at + 2]) for at in (4, 6, 8)] == [["o", "p"]] * 3 and len(turns) == 10
     assert row.as_json()["peers"] == {"peer": 1.0}
 
 

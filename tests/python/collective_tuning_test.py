@@ -150,7 +150,9 @@ def test_no_time_no_series(team: MadeUpTeam, tmp_path: Path) -> None:
 
 
 def test_machines_without_gpus_time_two_ranks_in_host_memory() -> None:
-    assert ways.ranks_to_time("host", 0) == [ways.Ranks(2, "host", "host")]
+    (two,) = ways.ranks_to_time("host", 0)
+    assert two == ways.Ranks(2, "host", "host", (*ways.COLLECTIVES, "message"))
+    assert two.ways("message", 8) == ["lane", "ucx", "copies"]
     assert [one.count for one in ways.ranks_to_time("cuda", 4)] == [4, 2, 2]
     assert "ring" in ways.Ranks(2, "host", "host").ways("all_reduce", 8)
 
@@ -170,4 +172,7 @@ def test_what_is_known_is_not_timed_again(team: MadeUpTeam, tmp_path: Path, caps
     told = capsys.readouterr().out
     assert "2 ranks" in told
     assert "* " in told
+    assert run(["explain", "message", "host", "1K", "--results", str(results.folder)]) == 0
+    told = capsys.readouterr().out
+    assert all(way in told for way in ("lane", "ucx", "copies"))
     assert run(["explain", "all_reduce", "gpu", "1K", "--results", str(results.folder)]) == 2

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from waywiser import _core
 from waywiser.bench.operations import Operation, window_of
 from waywiser.bench.row import Figures, Row, figures_of
 from waywiser.bench.team import NotOffered, TeamError, Timed
@@ -20,10 +20,9 @@ _GPU_SAMPLE, _ENQUEUED_SAMPLE = 300e-6, 1e-3
 _MOST_IN_GRAPH = 50  # as in src/waywiser/bench/bench_request.hpp
 _SLICE = 4e-3
 _MOST_SAMPLES, _MOST_CALLS = 40, 5000
-_LOOKS = ((3, 3), (20, 3), (50, 5))  # calls of a sample, samples
-_LONG = 1e-3  # seconds of a call
 _LEAST_ROUNDS, _MOST_ROUNDS = 3, 40
 _PATIENCE = 60.0
+Take = Callable[[int, int, bool], list[float] | None]
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,10 @@ class Case:
         """For other libraries, memory in a window of our group is ordinary GPU memory."""
         return replace(self, memory=self.memory.replace("exposed", "gpu"))
 
-    def calls_in(self, sample: float, seconds: float) -> int:
-        """The number of calls of `seconds` in a sample."""
-        calls = max(1, min(_MOST_CALLS, round(sample / seconds)))
-        whole = self.mode == "graph" and calls > _MOST_IN_GRAPH
-        return -(-calls // _MOST_IN_GRAPH) * _MOST_IN_GRAPH if whole else calls
+    def whole(self, calls: int) -> int:
+        """As many calls, or a few more in whole graphs."""
+        graphs = self.mode == "graph" and calls > _MOST_IN_GRAPH
+        return -(-calls // _MOST_IN_GRAPH) * _MOST_IN_GRAPH if graphs else calls
 
     @property
     def sample(self) -> float:
@@ -66,41 +64,41 @@ class Contender:
 
     team: Timed
     calls: int = 1
-    samples: int = 1
+    seconds: float = 0.0  # of a call, as last seen
     compute: float = 0.0
     by_rank: list[list[float]] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
 
-    def plan(self, case: Case, patience: float) -> None:
-        """The number of calls in a sample, and of samples in a slice.
-
-        The first calls connect and touch memory for the first time: if they are slow, more calls are examined.
-        """
-        if self.team.adapts:
-            return
-        self.team.slice(case.request(1, 1, 1), patience)
-        for calls, samples in _LOOKS:
-            found = self.team.slice(case.request(calls, samples, 2), patience)
-            seconds = max(1e-9, max(quantile(times, 0.5) for times in found))
-            self.calls = case.calls_in(case.sample, seconds)
-            if seconds > _LONG or self.calls > calls:
-                break
-        self.samples = max(2, min(_MOST_SAMPLES, int(_SLICE / (self.calls * seconds))))
-        if case.operation.shape == "overlap":
-            self.alone = _all(self.team.slice(case.request(self.calls, self.samples, 3), patience))
-            self.compute = quantile(self.alone, 0.5)
-
-    def take(self, case: Case, seed: int, patience: float) -> None:
-        """One slice."""
-        if self.compute:
-            self.alone += _all(self.team.slice(case.request(self.calls, self.samples, seed), patience))
-        found = self.team.slice(case.request(self.calls, self.samples, seed, self.compute), patience)
-        self.by_rank = [old + new for old, new in zip(self.by_rank or [[] for _ in found], found, strict=True)]
+    def take(self, case: Case, calls: int, seed: int, patience: float, counts: bool = True) -> list[float]:
+        """A slice of samples of so many calls each: seconds of a call for each sample, of the slowest rank. Unless it
+        `counts`, it is not kept."""
+        self.calls = case.whole(calls)
+        samples = max(2, min(_MOST_SAMPLES, int(_SLICE / (self.calls * self.seconds)))) if self.seconds else 1
+        request = (self.calls, samples, seed)
+        if case.operation.shape == "overlap" and self.seconds:
+            self.alone += _all(self.team.slice(case.request(*request), patience))
+            self.compute = self.compute or quantile(self.alone, 0.5)
+        found = self.team.slice(case.request(*request, self.compute), patience)
+        slowest = [max(times) for times in zip(*found, strict=True)]
+        self.seconds = max(1e-9, quantile(slowest, 0.5))
+        if counts:
+            self.by_rank = [old + new for old, new in zip(self.by_rank or [[] for _ in found], found, strict=True)]
+        return slowest
 
     def figures(self, case: Case) -> Figures:
         window = window_of(case.operation, case.bytes)
         alone = quantile(self.alone, 0.5) if self.alone else 0.0
         return figures_of(case.operation, self.by_rank, window, self.calls, self.compute, alone)
+
+
+def contest(
+    names: Sequence[str], take: Take, case: Case, seconds: float, least: int, most: int, hopeless: float = 0.0
+) -> list[_core.Contender]:
+    """Times `names` in interleaved rounds, in turns that take as long as the case wants."""
+    return _core.contest(
+        len(names), take, least=least, most=most, seconds=seconds, aim=case.sample, most_repetitions=_MOST_CALLS,
+        hopeless=hopeless,
+    )  # fmt: skip
 
 
 def _all(by_rank: Sequence[Sequence[float]]) -> list[float]:
@@ -122,28 +120,30 @@ class Conductor:
 
     def time(self, case: Case, budget: float, patience: float = _PATIENCE) -> Row | None:
         """A row, in about `budget` seconds, but at least three rounds; None if we do not offer it."""
-        until = time.monotonic() + budget
         contenders = {name: Contender(team) for name, team in self._teams.items()}
-        for name in list(contenders):
-            there = self._guard(contenders, name, case, lambda one, own: one.plan(own, patience))
-            if name == OURS and not there:
-                return None
-        for rounds in range(_MOST_ROUNDS):
-            if rounds >= _LEAST_ROUNDS and time.monotonic() > until:
-                break
-            names = list(contenders)
-            for name in names if rounds % 2 == 0 else reversed(names):
-                self._seed += 1000
-                self._guard(contenders, name, case, lambda one, own: one.take(own, self._seed, patience))
+        names = list(contenders)
+
+        def take(which: int, calls: int, counts: bool) -> list[float] | None:
+            name = names[which]
+            self._seed += 1000
+            own = case if name == OURS else case.for_peers()
+            found = self._guard(name, case, lambda: contenders[name].take(own, calls, self._seed, patience, counts))
+            if not found:
+                del contenders[name]
+                if name == OURS:
+                    raise NotOffered
+            return found
+
+        try:
+            contest(names, take, case, budget, _LEAST_ROUNDS, _MOST_ROUNDS)
+        except NotOffered:
+            return None
         figures = {name: one.figures(case) for name, one in contenders.items()}
         return Row(case.operation, case.memory, self._ranks, case.bytes, figures.pop(OURS), figures, mode=case.mode)
 
-    def _guard(
-        self, contenders: dict[str, Contender], name: str, case: Case, act: Callable[[Contender, Case], None]
-    ) -> bool:
+    def _guard(self, name: str, case: Case, act: Callable[[], list[float]]) -> list[float] | None:
         try:
-            act(contenders[name], case if name == OURS else case.for_peers())
-            return True
+            return act()
         except NotOffered as error:
             mode = "" if case.mode == "blocking" else f", {case.mode}"
             what = f"{case.operation.name}, {case.memory}"
@@ -155,5 +155,4 @@ class Conductor:
                 raise
             self._tell(name, f"{case.operation.name} of {case.bytes} bytes: {error}; left out from here on")
             self._teams.pop(name).close()
-        del contenders[name]
-        return False
+        return None

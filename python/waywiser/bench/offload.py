@@ -6,8 +6,9 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from waywiser import _core
 from waywiser.errors import CorruptionError, InputError
 from waywiser.offload.client import POINTS
 
@@ -112,8 +113,6 @@ class LocalSide:
 
     def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]:
         """The result and the run."""
-        from waywiser import _core
-
         begin = time.monotonic()
         x, y = self._gpus.array(a), self._gpus.array(b)
         there = time.monotonic()
@@ -129,33 +128,37 @@ class LocalSide:
 def cases(
     sides: dict[str, Side], sizes: Sequence[int], times: Sequence[int], budget: float, show: Show
 ) -> Iterator[Case]:
-    """Times all cases; the sides take turns. Every result is compared with the CPU's, bit by bit.
+    """Times all cases, each in one contest of the sides. Every result is compared with the CPU's, bit by bit.
 
     Raises CorruptionError for a wrong one.
     """
     import numpy
 
     draw = numpy.random.default_rng(0)
+    roads = list(sides)
     total = len(sizes) * len(times)
     for done, (size, count) in enumerate((size, count) for size in sizes for count in times):
         show(done, total, budget * (1 - done / total), f"{size // 4} elements, {count} times")
-        until = time.monotonic() + budget / total
         found: dict[str, list[Run]] = {road: [] for road in sides}
         a = draw.random(size // 4, numpy.float32)
         b = draw.random(size // 4, numpy.float32)
-        expected = added(a, b, count)
-        for rounds in range(_MOST + 1):
-            if rounds > _LEAST and time.monotonic() > until:
-                break
-            # Rounding is the same with either sign: the sum is known, and no result of the round before is right.
-            for numbers in (a, b, expected):
-                numpy.negative(numbers, out=numbers)
-            for road, side in sides.items():
-                result, run = side.add(a, b, count)
-                if not numpy.array_equal(result, expected):
-                    raise CorruptionError(f"{road}: the sum of {size // 4} elements is not that of the CPU")
-                if rounds:  # the first one makes memory
-                    found[road].append(run)
+        numbers = (a, b, added(a, b, count))
+
+        def take(
+            which: int, _calls: int, counts: bool, count: int = count, found: Any = found, numbers: Any = numbers
+        ) -> list[float]:
+            # Rounding is the same with either sign: the sum is known, and no result of the turn before is right.
+            for each in numbers:
+                numpy.negative(each, out=each)
+            road = roads[which]
+            result, run = sides[road].add(numbers[0], numbers[1], count)
+            if not numpy.array_equal(result, numbers[2]):
+                raise CorruptionError(f"{road}: the sum of {numbers[0].size} elements is not that of the CPU")
+            if counts:  # the first one makes memory
+                found[road].append(run)
+            return [run.whole]
+
+        _core.contest(len(roads), take, least=_LEAST, most=_MOST, seconds=budget / total)
         for road, runs in found.items():
             yield Case(road, size // 4, count, median(runs), len(runs))
     show(total, total, 0.0, "")

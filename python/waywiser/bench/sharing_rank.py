@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy
 
+from waywiser import _core
 from waywiser.errors import CorruptionError, Error, UnavailableError
 from waywiser.group.gpus import GpuArray, Gpus, cuda_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.group.joining import join
 from waywiser.halo.exchange import HaloExchange, HaloVariant
 from waywiser.halo.partition import GridPartition
-from waywiser.points import quantile
 
 _SAMPLE = 2e-3  # seconds that a sample takes at least, if not more exchanges than this
 _MOST_EXCHANGES = 100
-_LEAST_SAMPLES = 3
+_LEAST_SAMPLES, _MOST_SAMPLES = 3, 10_000
 
 
 class _Fields:
@@ -70,31 +70,33 @@ def main() -> None:
         grid = GridPartition(group, order["cells"], ghost=1, periodic=True)
         fields = _Fields(gpus, grid, order["fields"])
         halo = HaloExchange(group, grid, fields.arrays)
-        exchanges: dict[HaloVariant, int] = {}
-        found: dict[HaloVariant, list[float]] = {}
+        variants: list[HaloVariant] = []
         left_out: dict[str, str] = {}
-        variants: list[HaloVariant] = order["variants"]
-        for variant in variants:
+        for variant in order["variants"]:
             try:
                 halo.use(variant)
             except UnavailableError as error:
                 left_out[variant] = str(error)
                 continue
             _checked(group, halo, fields, variant)
-            first = _sample(group, halo, 1)
-            exchanges[variant] = max(1, min(_MOST_EXCHANGES, int(_SAMPLE / max(first, 1e-9))))
-            found[variant] = []
-        spent, rounds = 0.0, 0
-        while found and (rounds < _LEAST_SAMPLES or spent < order["seconds"]):  # alike at all ranks
-            for variant, samples in found.items():
-                halo.use(variant)
-                seconds = _sample(group, halo, exchanges[variant])
-                samples.append(seconds / exchanges[variant])
-                spent += seconds
-            rounds += 1
+            variants.append(variant)
+        spent = 0.0
+
+        def take(which: int, exchanges: int, counts: bool) -> list[float]:
+            nonlocal spent
+            halo.use(variants[which])
+            seconds = _sample(group, halo, exchanges)
+            spent += seconds * counts
+            return [seconds / exchanges]
+
+        found = _core.contest(
+            len(variants), take, least=_LEAST_SAMPLES, most=_MOST_SAMPLES, seconds=order["seconds"], aim=_SAMPLE,
+            most_repetitions=_MOST_EXCHANGES, clock=lambda: spent,  # alike at all ranks
+        )  # fmt: skip
         if group.rank == 0:
-            medians = {variant: quantile(sorted(samples), 0.5) for variant, samples in found.items()}
-            print(json.dumps({"seconds": medians, "samples": rounds, "left_out": left_out}), flush=True)
+            medians = {variant: one.median for variant, one in zip(variants, found, strict=True)}
+            samples = min((len(one.samples) for one in found), default=0)
+            print(json.dumps({"seconds": medians, "samples": samples, "left_out": left_out}), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from waywiser import _core
 from waywiser.bench.conduct import OURS
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.row import Figures, Row
@@ -22,7 +23,7 @@ _COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:])
 
 
 def time_startup(setup: Setup, peers: Sequence[str], budget: float, tell: Callable[[str, str], None]) -> Row:
-    """A row. Launchers take turns."""
+    """A row. The first turn of a launcher, when files are not in memory yet, does not count."""
     select_libucp()
     ours = [sys.executable, "-c", _COMMAND, "run", "--results", str(setup.results), "-n", str(setup.ranks)]
     commands: dict[str, tuple[list[str], Mapping[str, str]]] = {OURS: ([*ours, str(RANK_PROGRAM), "join"], os.environ)}
@@ -31,18 +32,13 @@ def time_startup(setup: Setup, peers: Sequence[str], budget: float, tell: Callab
             commands["openmpi"] = ([*mpirun(setup), str(compiled_for_mpi(setup.folder)), "join"], mpi_environment())
         except TeamError as error:
             tell("openmpi", f"startup: {error}")
-    until = time.monotonic() + budget
-    found: dict[str, list[float]] = {name: [] for name in commands}
-    for rounds in range(_MOST + 1):
-        if rounds > _LEAST and time.monotonic() > until:
-            break
-        for name, (command, environment) in commands.items():
-            seconds = _once(command, environment)
-            if rounds:  # in the first round, files are not in memory yet
-                found[name].append(seconds)
+    names = list(commands)
+    found = _core.contest(
+        len(names), lambda which, *_: [_once(*commands[names[which]])], least=_LEAST, most=_MOST, seconds=budget
+    )
     figures = {
         name: Figures(quantile(all_, 0.5), max(all_), sum(all_) / len(all_), (min(all_), max(all_)), len(all_), 1)
-        for name, all_ in found.items()
+        for name, all_ in ((name, one.samples) for name, one in zip(names, found, strict=True))
     }
     return Row(OPERATIONS["startup"], "host", setup.ranks, 0, figures.pop(OURS), figures)
 

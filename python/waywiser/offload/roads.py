@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+from waywiser import _core
 from waywiser.errors import CorruptionError, InputError
 from waywiser.files import read_bytes
 from waywiser.offload.client import DATA_ROADS
 from waywiser.plan import PlanRow, read_plan
-from waywiser.points import point_of
 from waywiser.results import DEFAULT
 from waywiser.units import format_bytes, format_seconds
 
@@ -87,7 +87,7 @@ class Roads:
 
 
 def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) -> list[dict[str, Any]]:
-    """Times all roads, which take turns, and compares what comes back with what went. Returns series for a profile,
+    """Times all roads in one contest, and compares what comes back with what went. Returns series for a profile,
     one for each direction and road: the seconds until the server has an array, or until the client has it.
 
     Leaves out sizes of which the server does not hold two arrays. Raises CorruptionError for other bytes, InputError if
@@ -99,30 +99,31 @@ def measured(gpu: RemoteGpu, sizes: Sequence[int], budget: float, show: Show) ->
     if not sizes:
         raise InputError("no road was measured: the server does not hold two arrays of the smallest size")
     draw = numpy.random.default_rng(0)
-    points: dict[tuple[Direction, DataRoad], list[dict[str, Any]]] = {}
+    cases = [(direction, road) for direction in DIRECTIONS for road in DATA_ROADS]
+    points: dict[tuple[Direction, DataRoad], list[dict[str, Any]]] = {case: [] for case in cases}
+
+    def seconds(direction: Direction, road: DataRoad, size: int) -> list[float]:
+        values = draw.integers(0, 256, size, numpy.uint8)
+        gpu.use_road(road)
+        begin = time.monotonic()
+        array = gpu.array(values)
+        gpu.synchronize()
+        there = time.monotonic()
+        back = array.get()
+        end = time.monotonic()
+        if not numpy.array_equal(back, values):
+            raise CorruptionError(f"{gpu.name}, {road}: {size} bytes came back as others")
+        return [there - begin if direction == "input" else end - there]
+
     for done, size in enumerate(sizes):
         show(done, len(sizes), budget * (1 - done / len(sizes)), f"{size} bytes")
-        until = time.monotonic() + budget / len(sizes)
-        found: dict[tuple[Direction, DataRoad], list[float]] = {}
-        for rounds in range(_MOST + 1):
-            if rounds > _LEAST and time.monotonic() > until:
-                break
-            for road in DATA_ROADS:
-                values = draw.integers(0, 256, size, numpy.uint8)
-                gpu.use_road(road)
-                begin = time.monotonic()
-                array = gpu.array(values)
-                gpu.synchronize()
-                there = time.monotonic()
-                back = array.get()
-                end = time.monotonic()
-                if not numpy.array_equal(back, values):
-                    raise CorruptionError(f"{gpu.name}, {road}: {size} bytes came back as others")
-                if rounds:  # the first one makes memory
-                    found.setdefault(("input", road), []).append(there - begin)
-                    found.setdefault(("output", road), []).append(end - there)
-        for key, seconds in found.items():
-            points.setdefault(key, []).append(point_of(size, seconds))
+
+        def take(which: int, _calls: int, _counts: bool, size: int = size) -> list[float]:
+            return seconds(*cases[which], size)
+
+        found = _core.contest(len(cases), take, least=_LEAST, most=_MOST, seconds=budget / len(sizes))
+        for case, one in zip(cases, found, strict=True):
+            points[case].append(json.loads(one.point(size)))
     show(len(sizes), len(sizes), 0.0, "")
     return [
         {"operation": operation(direction, gpu._plain), "memory": "gpu", "ranks": 2, "way": road, "points": of}

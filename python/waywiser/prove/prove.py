@@ -1,4 +1,4 @@
-"""Compares settings with the default in interleaved rounds of the library's benchmark; losers are dropped.
+"""Compares settings with the default in a contest of the library's benchmark; losers are dropped.
 
 The base line runs twice in each round. The difference between the two runs is the noise that a setting has to beat.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+from waywiser import _core
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.errors import InputError
 from waywiser.prove.benchmarks import Benchmark, Case, Times
@@ -87,39 +88,36 @@ class Proof:
 def measured(
     variants: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell, failed: dict[str, str] | None = None
 ) -> list[Variant]:
-    """Runs every variant once in each round, every other round backwards, so that drift affects all variants alike.
+    """Runs every variant once in each round of a contest.
 
     If the benchmark fails with a variant, the variant is left out and listed in `failed`. If it fails with the base
     line or its twin (the first and the last), this is an error. If interrupted after enough rounds, those count.
     """
     found: dict[int, list[Times]] = {index: [] for index in range(len(variants))}
-    for number in range(rounds):
-        order = list(found) if number % 2 == 0 else list(found)[::-1]
+
+    def take(index: int, _calls: int, _counts: bool) -> list[float] | None:
+        variant = variants[index]
+        tell(f"round {len(found[index]) + 1} of {rounds}: {variant.name}")
         try:
-            for index in order:
-                tell(f"round {number + 1} of {rounds}: {variants[index].name}")
-                if why := _run(variants[index], benchmark, found[index]):
-                    if failed is None or index in (0, len(variants) - 1):
-                        raise InputError(why)
-                    tell(f"{variants[index].name}: {why}")
-                    failed[variants[index].name] = why
-                    del found[index]
-        except KeyboardInterrupt:
-            if number < LEAST_ROUNDS:
+            found[index].append(benchmark(variant.variables))
+        except InputError as error:
+            if failed is None or index in (0, len(variants) - 1):
                 raise
-            tell(f"interrupted: judged by the {number} finished rounds")
-            break
+            tell(f"{variant.name}: {error}")
+            failed[variant.name] = str(error)
+            del found[index]
+            return None
+        return list(found[index][-1].values())
+
+    try:
+        _core.contest(len(variants), take, least=rounds, most=rounds, looks=0)
+    except KeyboardInterrupt:
+        number = min(map(len, found.values()))
+        if number < LEAST_ROUNDS:
+            raise
+        tell(f"interrupted: judged by the {number} finished rounds")
     complete = min(map(len, found.values()))
     return [replace(variants[index], rounds=tuple(times[:complete])) for index, times in found.items()]
-
-
-def _run(variant: Variant, benchmark: Benchmark, times: list[Times]) -> str:
-    """Adds the times of one run, or returns why there are none."""
-    try:
-        times.append(benchmark(variant.variables))
-        return ""
-    except InputError as error:
-        return str(error)
 
 
 def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]) -> Verdict:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from waywiser.bench.conduct import Case, Contender
+from waywiser.bench.conduct import Case, Contender, contest
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.team import NotOffered, TeamError, Timed
 from waywiser.errors import InputError
@@ -42,7 +42,5 @@ def timed_by(start: Start, tests: Sequence[tuple[str, str, str]], sizes: Sequenc
 def _seconds(team: Timed, case: Case) -> float:
     """The median of one message or call over some slices."""
     contender = Contender(team)
-    contender.plan(case, _PATIENCE)
-    for number in range(_SLICES):
-        contender.take(case, 5 + 1000 * number, _PATIENCE)
+    contest([""], lambda _, calls, counts: contender.take(case, calls, 5, _PATIENCE, counts), case, 0, _SLICES, _SLICES)
     return contender.figures(case).median

@@ -42,7 +42,11 @@ def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
     fastest first, and at that size why each is taken or not."""
     ways = [_timed(one) for one in Node(json.loads(profile), "profile").items("collectives") if _which(one) == which]
     if not ways:
-        how = "collectives" if which[0] in COLLECTIVES else "it between two GPUs"
+        how = (
+            "collectives"
+            if which[0] in COLLECTIVES
+            else f"it between two {'GPUs' if which[1] == 'gpu' else 'processes'}"
+        )
         raise InputError(f"{_text(which)}: not measured here; `waywiser tune` measures {how}")
     rows = read_plan(stages.choose(profile).encode("utf-8"), "plan").of_groups()
     mine = [row for row in rows if (row.operation, row.memory, row.ranks) == which]

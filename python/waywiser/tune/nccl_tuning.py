@@ -24,7 +24,7 @@ from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import Plan
 from waywiser.run.clean_environment import clean_environment
 from waywiser.stages import Show
-from waywiser.tune.turns import OneWay, median_of, take_turns, timed_point
+from waywiser.tune.turns import OneWay, take_turns, timed_point
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 SIZES = tuple(1 << bits for bits in (6, 10, 13, 15, 17, 19, 21, 23, 25))
@@ -148,7 +148,7 @@ def _timed(teams: NcclTeams, case: Case, offers: Offers, until: float) -> Iterat
     """First the protocols, then what is finer about the best two of them."""
     first = teams.of(first_ways(case.operation.name, case.bytes, offers))
     looked = take_turns(first, dict.fromkeys(first, case), until, _FIRST_ROUNDS, _HOPELESS)
-    medians = {way: median_of(one) for way, one in looked.items() if way != DEFAULT_WAY}
+    medians = {way: one.median for way, one in looked.items() if way != DEFAULT_WAY}
     best = sorted(medians, key=lambda way: medians[way])[:2]
     finer = teams.of(finer_ways(best, case.bytes, offers))
     for way, one in take_turns(finer, dict.fromkeys(finer, case), until, _ROUNDS, _HOPELESS).items():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from waywiser.bench.conduct import Case, Contender
+from waywiser import _core
+from waywiser.bench.conduct import Case, Contender, contest
 from waywiser.bench.team import NotOffered, Timed
-from waywiser.points import point_of, quantile
 
-PATIENCE = 60.0
+_PATIENCE = 60.0
+_LEAST_ROUNDS = 2
 
 
 @dataclass
@@ -31,40 +33,28 @@ class OneWay:
 
 
 def take_turns(
-    teams: Mapping[str, Timed], cases: Mapping[str, Case], until: float, rounds: int, hopeless: float
-) -> dict[str, Contender]:
-    """Alternates rounds forwards and backwards, at least two, and at most until that time. A way that is slower than
-    the fastest by the factor `hopeless` in the first round takes no part in the others. Those that are not offered
-    are left out."""
-    contenders: dict[str, Contender] = {}
-    for way, team in teams.items():
-        one = Contender(team)
+    teams: Mapping[str, Timed], cases: Mapping[str, Case], until: float, rounds: int, hopeless: float = 0.0
+) -> dict[str, _core.Contender]:
+    """Interleaves at least two rounds, and at most until that time. A way that is slower than the fastest by the factor
+    `hopeless`, if it is not 0, is timed only once. Those that are not offered are left out."""
+    ways = list(teams)
+    contenders = {way: Contender(team) for way, team in teams.items()}
+
+    def take(which: int, calls: int, counts: bool) -> list[float] | None:
+        way = ways[which]
         try:
-            one.plan(cases[way], PATIENCE)
-            one.take(cases[way], 5, PATIENCE)
+            found = contenders[way].take(cases[way], calls, 5, _PATIENCE, counts)
         except NotOffered:
-            continue
-        contenders[way] = one
-    medians = {way: median_of(one) for way, one in contenders.items()}
-    hopeful = [way for way, median in medians.items() if median <= hopeless * min(medians.values())]
-    for turn in range(1, rounds):
-        if turn > 1 and time.monotonic() > until:
-            break
-        for way in hopeful if turn % 2 else reversed(hopeful):
-            contenders[way].take(cases[way], 1000 * turn + 5, PATIENCE)
-    return contenders
+            return None
+        parts = 2 if cases[way].operation.halves else 1
+        return [seconds / parts for seconds in found]
+
+    left = until - time.monotonic()
+    found = contest(ways, take, cases[ways[0]], left, _LEAST_ROUNDS, rounds, hopeless)
+    return {way: one for way, one in zip(ways, found, strict=True) if one.offered}
 
 
-def _samples(one: Contender) -> list[float]:
-    """Seconds of a call for each sample, of the slowest rank."""
-    return sorted(max(times) for times in zip(*one.by_rank, strict=True))
-
-
-def median_of(one: Contender) -> float:
-    """Seconds of a call."""
-    return quantile(_samples(one), 0.5)
-
-
-def timed_point(case: Case, one: Contender) -> dict[str, Any]:
+def timed_point(case: Case, one: _core.Contender) -> dict[str, Any]:
     """The point of a profile."""
-    return point_of(case.bytes, [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)])
+    point: dict[str, Any] = json.loads(one.point(case.bytes))
+    return point

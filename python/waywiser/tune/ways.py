@@ -30,6 +30,7 @@ _PREPARED_WAYS = {
 }
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
+_HOST_MESSAGE_SIZES = (8, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # for collectives whose result grows with the number of ranks
 # For GPU arrays: clearly slow algorithms are not timed.
@@ -76,7 +77,7 @@ class Ranks:
 
     def sizes(self, operation: str) -> Sequence[int]:
         if self.memory == "host":
-            return _HOST_SIZES
+            return _HOST_MESSAGE_SIZES if operation == MESSAGE else _HOST_SIZES
         if self.backend == "virtual_gpu":
             return _VIRTUAL_SIZES
         if operation == PUT_MESSAGE:
@@ -107,7 +108,7 @@ def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
     """The numbers of ranks that `tune` times on this machine."""
     if backend == "virtual_gpu":  # too slow for collectives, and their times mean nothing
         return [Ranks(2, "gpu", backend, (MESSAGE, PREPARED, PUT_MESSAGE))] if gpus > 1 else []
-    found = [Ranks(2, "host", backend)]
+    found = [Ranks(2, "host", backend, (*COLLECTIVES, MESSAGE))]
     if backend == "cuda" and gpus > 1:
         ranks = [Ranks(count, "gpu", backend) for count in sorted({2, min(gpus, 8)}, reverse=True)]
         found = [*ranks[:-1], replace(ranks[-1], operations=(*COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)), *found]

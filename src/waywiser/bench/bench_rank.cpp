@@ -5,6 +5,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
@@ -13,15 +14,27 @@ constexpr int most_calls_to_warm_up = most_calls_in_graph;
 constexpr std::uint64_t longest_text = 1 << 20;
 
 // For the calls of one slice; those that conduct take their own way.
-class ForcedAlgorithm {
+class ForcedWay {
  public:
-  ForcedAlgorithm(Group& group, const std::string& way) : group_(group) { group_.set_algorithm(way); }
-  ForcedAlgorithm(const ForcedAlgorithm&) = delete;
-  ForcedAlgorithm& operator=(const ForcedAlgorithm&) = delete;
-  ~ForcedAlgorithm() { group_.set_algorithm(""); }
+  ForcedWay(Group& group, const BenchRequest& request)
+      : group_(group), mailboxes_(session_of(group).engine().mailboxes()), usual_(mailboxes_.sizes()) {
+    const auto sizes = request.input == "host" ? only_host_way(request.way, request.bytes) : std::nullopt;
+    if (sizes)
+      mailboxes_.use(*sizes);
+    else
+      group_.set_algorithm(request.way);
+  }
+  ForcedWay(const ForcedWay&) = delete;
+  ForcedWay& operator=(const ForcedWay&) = delete;
+  ~ForcedWay() {
+    mailboxes_.use(usual_);
+    group_.set_algorithm("");
+  }
 
  private:
   Group& group_;
+  MailboxMessages& mailboxes_;
+  const HostMessageSizes usual_;
 };
 
 std::string case_of(const BenchRequest& request) {
@@ -50,8 +63,8 @@ std::vector<Seconds> BenchRank::run(const BenchRequest& request) {
     exercise_ = make_exercise({group_, *platform_}, request);
     case_ = case_of(request);
   }
-  std::optional<ForcedAlgorithm> way;  // a kernel takes its own
-  if (request.mode != CallMode::kernel) way.emplace(group_, request.way);
+  std::optional<ForcedWay> way;  // a kernel takes its own
+  if (request.mode != CallMode::kernel) way.emplace(group_, request);
   std::vector<Seconds> times;
   times.reserve(static_cast<std::size_t>(request.samples));
   exercise_->prepare(request.seed);

@@ -5,12 +5,14 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/device_schedule/local_program.hpp"
+#include "waywiser/measure/contest.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Seconds copy_patience = 60, sample_time = 100e-6;
-constexpr int least_turns = 5, most_turns = 1000, most_calls_of_sample = 100;
+constexpr Seconds copy_patience = 60;
+constexpr TurnLength turn{.aim = 100e-6, .most_repetitions = 100};
+constexpr int least_rounds = 5, most_rounds = 1000;
 constexpr Bytes spread = 2;  // a block begins where another one would have ended
 
 Region slice(const BenchBuffer& buffer, Bytes offset, Bytes bytes) { return buffer.bytes(offset, bytes).region; }
@@ -30,9 +32,29 @@ Schedule gathering_schedule(Bytes block, int blocks) {
 
 }  // namespace
 
-// What gathers on a GPU; nothing on the host.
-struct CoalescedCopies::Gathering {
-  std::unique_ptr<LocalProgram> program;
+// The first contender copies the blocks one by one, the second gathers them.
+class CoalescedCopies::Race final : public Contest {
+ public:
+  // `program` gathers on a GPU; nothing on the host.
+  Race(CoalescedCopies& copies, Bytes block, int blocks, LocalProgram* program)
+      : Contest(turn, copies.seed_), copies_(copies), block_(block), blocks_(blocks), program_(program) {
+    enter();
+    enter();
+  }
+
+ private:
+  std::vector<Sample> take(std::size_t which, int repetitions) override {
+    const auto copy = [&] {
+      if (which == 0) return copies_.copy_apart(block_, blocks_);
+      copies_.copy_gathered(block_, blocks_, program_);
+    };
+    return {{.seconds = copies_.sample(block_, blocks_, repetitions, copy)}};
+  }
+
+  CoalescedCopies& copies_;
+  const Bytes block_;
+  const int blocks_;
+  LocalProgram* const program_;
 };
 
 CoalescedCopies::CoalescedCopies(Platform& platform, Place source, Place destination, Bytes largest)
@@ -55,10 +77,10 @@ void CoalescedCopies::copy_apart(Bytes block, int blocks) {
     stream_->copy(slice(destination_, i * block, block), slice(source_, spread * i * block, block));
 }
 
-void CoalescedCopies::copy_gathered(Bytes block, int blocks, Gathering& gathering) {
+void CoalescedCopies::copy_gathered(Bytes block, int blocks, LocalProgram* program) {
   const Bytes all = block * static_cast<Bytes>(blocks);
-  if (gathering.program)
-    gathering.program->execution().enqueue(*stream_, copy_patience);
+  if (program != nullptr)
+    program->execution().enqueue(*stream_, copy_patience);
   else
     for (Bytes i = 0; i < static_cast<Bytes>(blocks); ++i)
       std::memcpy(slice(gathered_, i * block, block).data, slice(source_, spread * i * block, block).data, block);
@@ -87,29 +109,21 @@ CoalescingTimes CoalescedCopies::measure(Bytes block, int blocks, Seconds second
     throw Error(ErrorKind::invalid_input, "coalescing: " + std::to_string(blocks) + " blocks of " +
                                               format_bytes(block) + " bytes are none or above the limit");
   const Seconds begun = now_seconds();
-  Gathering gathering;
+  std::unique_ptr<LocalProgram> program;
   if (const Region region = slice(source_, 0, spread * block * static_cast<Bytes>(blocks)); region.place.is_gpu()) {
     const Elements arrays[] = {{region, DataType::uint8},
                                {slice(gathered_, 0, block * static_cast<Bytes>(blocks)), DataType::uint8}};
-    gathering.program =
+    program =
         std::make_unique<LocalProgram>(platform_, region.place, gathering_schedule(block, blocks), arrays, *stream_);
   }
-  const auto one_by_one = [&] { copy_apart(block, blocks); };
-  const auto at_once = [&] { copy_gathered(block, blocks, gathering); };
-  const auto calls_of = [](Seconds once) {
-    return static_cast<int>(std::clamp(sample_time / std::max(once, 1e-9), 1.0, 1.0 * most_calls_of_sample));
-  };
-  sample(block, blocks, 1, one_by_one);
-  sample(block, blocks, 1, at_once);
-  const int calls_apart = calls_of(sample(block, blocks, 1, one_by_one)),
-            calls_gathered = calls_of(sample(block, blocks, 1, at_once));
-  std::vector<double> apart, gathered;
-  for (int i = 0; i < most_turns && (i < least_turns || now_seconds() - begun < seconds); ++i) {
-    const bool first = i % 2 == 0;
-    if (first) apart.push_back(sample(block, blocks, calls_apart, one_by_one));
-    gathered.push_back(sample(block, blocks, calls_gathered, at_once));
-    if (!first) apart.push_back(sample(block, blocks, calls_apart, one_by_one));
-  }
+  Race race(*this, block, blocks, program.get());
+  race.run({.least = least_rounds,
+            .most = most_rounds,
+            .precision = 0,
+            .share = seconds - (now_seconds() - begun),
+            .hopeless = 0},
+           [] { return true; });
+  const std::vector<double>&apart = race.contenders()[0].samples, &gathered = race.contenders()[1].samples;
   CoalescingTimes times{summarize(apart), summarize(gathered), paired_ratio(apart, gathered)};
   for (double* each : {&times.change.median, &times.change.interval.low, &times.change.interval.high, &times.change.p50,
                        &times.change.p99})

@@ -9,6 +9,8 @@
 
 namespace waywiser {
 
+class LocalProgram;
+
 // Blocks of equal size, as far apart as they are long, are copied one by one, or gathered at the source and copied at
 // once. The gathering counts: by the CPU, or by one kernel.
 struct CoalescingTimes {
@@ -28,10 +30,10 @@ class CoalescedCopies {
   CoalescingTimes measure(Bytes block, int blocks, Seconds seconds);
 
  private:
-  struct Gathering;
+  class Race;
 
   void copy_apart(Bytes block, int blocks);
-  void copy_gathered(Bytes block, int blocks, Gathering& gathering);
+  void copy_gathered(Bytes block, int blocks, LocalProgram* program);
   template <typename Copy>
   Seconds sample(Bytes block, int blocks, int calls, Copy copy);
 

@@ -1,51 +1,41 @@
 #include "waywiser/halo/contest.hpp"
 
-#include <algorithm>
+#include <array>
 
 #include "waywiser/group/group.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Seconds sample_time = 500e-6;  // a sample is a mean of as many exchanges as fit
-constexpr int most_exchanges = 100;
+constexpr TurnLength exchanges{.aim = 500e-6, .most_repetitions = 100, .looks = 2};
+constexpr std::uint64_t seed = 1;  // the same at all ranks
 
 }  // namespace
 
-void HaloContest::run(Seconds until, int least, int most) {
-  std::vector<Seconds> once;
-  for (Entry& each : all_) once.push_back(time(each));
-  slowest(once);
-  for (std::size_t i = 0; i < all_.size(); ++i)
-    all_[i].exchanges = static_cast<int>(std::clamp(sample_time / std::max(once[i], 1e-9), 1.0, 1.0 * most_exchanges));
-  for (int round = 0; round < most && (round < least || took_ < until); ++round) sample(round);
+HaloContest::HaloContest(Group& group, Seconds begun) : Contest(exchanges, seed), group_(group), begun_(begun) {}
+
+void HaloContest::enter(std::unique_ptr<HaloRun> run) {
+  runs_.push_back(std::move(run));
+  Contest::enter();
 }
 
-Seconds HaloContest::time(Entry& entry) {
+void HaloContest::run(Seconds until, int least, int most) {
+  Contest::run({.least = least, .most = most, .precision = 0, .share = until - took_, .hopeless = 0},
+               [] { return true; });
+}
+
+std::vector<Sample> HaloContest::take(std::size_t which, int repetitions) {
   group_.barrier();
   const Seconds first = now_seconds();
-  for (int i = 0; i < entry.exchanges; ++i) {
-    entry.run->start(nullptr);
-    entry.run->finish();
+  for (int i = 0; i < repetitions; ++i) {
+    runs_[which]->start(nullptr);
+    runs_[which]->finish();
   }
-  return (now_seconds() - first) / entry.exchanges;
-}
-
-// Each round begins with another run.
-void HaloContest::sample(int round) {
-  std::vector<Seconds> times(all_.size() + 1);
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    const std::size_t which = (i + static_cast<std::size_t>(round)) % all_.size();
-    times[which] = time(all_[which]);
-  }
-  times.back() = now_seconds() - begun_;
-  slowest(times);
-  for (std::size_t i = 0; i < all_.size(); ++i) all_[i].samples.push_back(times[i]);
-  took_ = times.back();
-}
-
-void HaloContest::slowest(std::vector<Seconds>& times) {
+  const Seconds last = now_seconds();
+  std::array<Seconds, 2> times = {(last - first) / repetitions, last - begun_};
   group_.all_reduce(std::span<const Seconds>(times), std::span(times), ReduceOp::max);
+  took_ = times[1];
+  return {{.seconds = times[0]}};
 }
 
 }  // namespace waywiser

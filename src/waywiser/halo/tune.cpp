@@ -52,14 +52,16 @@ class HaloExchange::State::Tuner {
   // Enters a choice; false if it is unavailable.
   bool enter(HaloContest& contest, std::vector<HaloSamples>& samples, HaloVariant called, const HaloChoice& choice) {
     samples.push_back({called, {}, {}});
+    std::unique_ptr<HaloRun> run;
     try {
-      contest.add(state_.prepared(choice));
-      return true;
+      run = state_.prepared(choice);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unavailable) throw;
       samples.back().why_unavailable = error.what();
       return false;
     }
+    contest.enter(std::move(run));
+    return true;
   }
   HaloTuning result(const HaloContest& contest, std::vector<HaloSamples> samples) {
     took_ = contest.took();
@@ -74,7 +76,7 @@ class HaloExchange::State::Tuner {
     for (const HaloTime& each : of.times) {
       if (!each.why_unavailable.empty()) continue;
       if (each.variant == of.chosen)
-        fastest = contest.take(next++);
+        fastest = contest.release(next++);
       else
         state_.counts[static_cast<std::size_t>(each.variant)] += contest.counts(next++);
     }
@@ -113,7 +115,7 @@ class HaloExchange::State::Tuner {
     if (mix.variant != HaloVariant::mixed) return;
     HaloContest contest(state_.group, begun_);
     std::vector<HaloSamples> samples = {{tuning.chosen, {}, {}}};
-    contest.add(std::move(fastest));
+    contest.enter(std::move(fastest));
     enter(contest, samples, HaloVariant::mixed, mix);
     contest.run(seconds_, last_rounds, most_rounds);
     const HaloTuning last = result(contest, std::move(samples));

@@ -10,37 +10,11 @@ namespace {
 
 // Above this the bytes of a path are verified once for each size, not once for each size and operation.
 constexpr Bytes largest_verified_for_each_operation = 4 << 20;
-constexpr int rounds_of_slow = 3;  // a path this much slower than the best gets no further rounds
-constexpr double slow = 2.0;
-constexpr double contending = 1.3;  // paths that must be known precisely
-constexpr double alike = 1.04;      // two looks at one path
+constexpr int fewest_rounds = 3;  // of an answer
+constexpr double alike = 1.04;    // two looks at a path that contends
 constexpr std::size_t most_notes = 64;
 
 std::string text_of(const Path& path) { return pair_text(path) + " " + label(path); }
-
-Seconds fastest(const Contest& contest) {
-  Seconds best = 0;
-  for (const Contender& contender : contest.contenders())
-    if (!contender.failed && !contender.samples.empty() && (best == 0 || contender.typical() < best))
-      best = contender.typical();
-  return best;
-}
-
-bool precise(Contest& contest, double precision) {
-  const Seconds best = fastest(contest);
-  for (const Contender& contender : contest.contenders())
-    if (contender.active && contender.typical() < contending * best &&
-        relative_error(summarize(contender.samples)) > precision)
-      return false;
-  return true;
-}
-
-// Even the best sample must be slow: what disturbs a sample only ever adds to it.
-void drop_slow(Contest& contest) {
-  const Seconds best = fastest(contest);
-  for (Contender& contender : contest.contenders())
-    if (contender.active && contender.least() > slow * best) contender.active = false;
-}
 
 }  // namespace
 
@@ -74,8 +48,8 @@ bool Comparer::intact(const Path& path, Operation operation, Bytes bytes) {
   return true;
 }
 
-Contest Comparer::enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, bool again) {
-  Contest contest(meter_, operation, bytes, ++seed_);
+PathContest Comparer::enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, bool again) {
+  PathContest contest(meter_, operation, bytes, ++seed_);
   for (const Path& path : paths) {
     if (!keep_on_()) break;
     const bool wanted = again ? store_.find(path, operation, bytes) != nullptr : missing(path, operation, bytes);
@@ -84,31 +58,18 @@ Contest Comparer::enter_all(const std::vector<Path>& paths, Operation operation,
   return contest;
 }
 
-int Comparer::run_rounds(Contest& contest, const Effort& effort) {
-  const Seconds start = meter_.now();
-  int rounds = 0;
-  while (rounds < effort.most && keep_on_()) {
-    contest.round();
-    ++rounds;
-    if (rounds >= rounds_of_slow) drop_slow(contest);
-    if (rounds < effort.least) continue;
-    if (meter_.now() - start >= effort.share || precise(contest, effort.precision)) break;
-  }
-  return rounds;
-}
-
 void Comparer::compare(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) {
-  Contest contest = enter_all(paths, operation, bytes);
+  PathContest contest = enter_all(paths, operation, bytes);
   if (contest.contenders().empty()) return;
-  const int rounds = run_rounds(contest, effort);
+  const int rounds = contest.run(effort, keep_on_);
   // Stopped by the user: an unfinished comparison would favour nobody, but say little; the next run repeats it.
-  if (rounds >= std::min(effort.least, rounds_of_slow)) settle(contest, operation, bytes, store_);
+  if (rounds >= std::min(effort.least, fewest_rounds)) settle(contest, operation, bytes, store_);
 }
 
 bool Comparer::compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) {
-  Contest contest = enter_all(paths, operation, bytes, true);
-  if (run_rounds(contest, effort) < std::min(effort.least, rounds_of_slow)) return true;
-  const Seconds best = fastest(contest);
+  PathContest contest = enter_all(paths, operation, bytes, true);
+  if (contest.run(effort, keep_on_) < std::min(effort.least, fewest_rounds)) return true;
+  const Seconds best = contest.fastest();
   PointStore fresh;
   settle(contest, operation, bytes, fresh);
   bool agreed = true;
@@ -124,33 +85,33 @@ bool Comparer::compare_again(const std::vector<Path>& paths, Operation operation
 }
 
 void Comparer::search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched) {
-  Contest contest = enter_all(paths, operation, bytes);
+  PathContest contest = enter_all(paths, operation, bytes);
   halve(contest, keep_on_);
   settle(contest, operation, bytes, searched);
 }
 
-void Comparer::settle(Contest& contest, Operation operation, Bytes bytes, PointStore& into) {
+void Comparer::settle(const PathContest& contest, Operation operation, Bytes bytes, PointStore& into) {
   for (const Contender& contender : contest.contenders()) {
+    const Path& path = contest.path(contender);
     if (contender.impossible) {  // what else it said cannot be trusted either
-      store_.reject(contender.path, operation, 0, "at " + format_bytes(bytes) + ": " + *contender.failed);
+      store_.reject(path, operation, 0, "at " + format_bytes(bytes) + ": " + *contender.failed);
     } else if (contender.failed) {
-      store_.reject(contender.path, operation, bytes, *contender.failed);
+      store_.reject(path, operation, bytes, *contender.failed);
     } else if (!contender.samples.empty()) {
-      into.add(contender.path, operation, make_point(contender, bytes, true));
-      note(contender, operation, bytes);
+      into.add(path, operation, make_point(contender, bytes, true));
+      note(path, contender, operation, bytes);
     }
   }
 }
 
-void Comparer::note(const Contender& contender, Operation operation, Bytes bytes) {
+void Comparer::note(const Path& path, const Contender& contender, Operation operation, Bytes bytes) {
   std::optional<std::string> disturbed;
   if (contender.disturbed != 0)
     disturbed = std::to_string(contender.disturbed) + " of " + std::to_string(contender.samples.size()) +
                 " samples were disturbed: " + contender.disturbance;
   for (const auto& remark : {drift_note(contender.samples), bimodality_note(contender.samples), disturbed})
     if (remark && notes_.size() < most_notes)
-      notes_.insert(text_of(contender.path) + " " + std::string(name(operation)) + " " + format_bytes(bytes) + ": " +
-                    *remark);
+      notes_.insert(text_of(path) + " " + std::string(name(operation)) + " " + format_bytes(bytes) + ": " + *remark);
 }
 
 Seconds Comparer::least_seconds(const std::vector<Path>& paths, Operation operation, Bytes bytes,

@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/measure/contest.hpp"
+#include "waywiser/measure/path_contest.hpp"
 #include "waywiser/measure/point_store.hpp"
 
 namespace waywiser {
-
-// The effort of one comparison.
-struct Effort {
-  int least = 5, most = 31;  // rounds
-  double precision = 0.025;  // half width of the confidence interval, as a fraction of the median
-  Seconds share = 0;         // after the least rounds, stop when this much time is used
-};
 
 // Verifies and times several paths at one size, and puts points and rejections into the store.
 class Comparer {
@@ -40,11 +33,10 @@ class Comparer {
   const std::set<std::string>& notes() const noexcept { return notes_; }
 
  private:
-  Contest enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, bool again = false);
+  PathContest enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, bool again = false);
   bool intact(const Path& path, Operation operation, Bytes bytes);
-  int run_rounds(Contest& contest, const Effort& effort);
-  void settle(Contest& contest, Operation operation, Bytes bytes, PointStore& into);
-  void note(const Contender& contender, Operation operation, Bytes bytes);
+  void settle(const PathContest& contest, Operation operation, Bytes bytes, PointStore& into);
+  void note(const Path& path, const Contender& contender, Operation operation, Bytes bytes);
 
   Meter& meter_;
   PointStore& store_;

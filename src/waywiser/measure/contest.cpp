@@ -1,48 +1,32 @@
 #include "waywiser/measure/contest.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr int most_repetitions = 200'000;
 constexpr std::size_t most_single_times = 100'000;
-constexpr double slack = 1.05;  // a figure this far above the physical limit is refused
 // A contender may be heavy; its reserve keeps references of enter() valid.
 constexpr std::size_t most_contenders = 4096;
 
-constexpr std::size_t enough_for_a_median = 5;
-
-// One transfer that the system interrupted must not stand for the others.
-Seconds typical_time(const Sample& sample, Operation operation) {
-  if (operation != Operation::latency || sample.each.size() < enough_for_a_median) return sample.seconds;
-  const Seconds middle = median(sample.each);
-  return middle > 0 ? middle : sample.seconds;
-}
-
 }  // namespace
 
-Seconds sample_aim(Operation operation) { return operation == Operation::latency ? 0.0001 : 0.0003; }
-
-Contest::Contest(Meter& meter, Operation operation, Bytes bytes, std::uint64_t seed)
-    : meter_(meter), operation_(operation), bytes_(bytes), random_(seed) {}
-
-Contender& Contest::enter(const Path& path, int first_guess) {
+Contender& Contest::enter() {
   if (contenders_.capacity() == 0) contenders_.reserve(most_contenders);
   if (contenders_.size() == most_contenders)
-    throw Error(ErrorKind::invalid_input, "more than 4096 paths in one comparison");
+    throw Error(ErrorKind::invalid_input, "more than 4096 contenders in one comparison");
   Contender& contender = contenders_.emplace_back();
-  contender.path = path;
-  contender.repetitions = std::clamp(first_guess, 1, most_repetitions);
-  for (int attempt = 0; attempt < 4 && contender.active; ++attempt) {
-    take(contender, false);
+  contender.which = contenders_.size() - 1;
+  for (int look = 0; look < turn_.looks && contender.active; ++look) {
+    take_turn(contender, false);
     const Seconds once = contender.samples.empty() ? 0 : contender.samples.back();
     contender.samples.clear();
-    if (!contender.active || once <= 0) break;
-    const double wanted = std::clamp(sample_aim(operation_) / once, 1.0, static_cast<double>(most_repetitions));
+    if (!contender.active || once <= 0 || turn_.aim <= 0) break;
+    const double wanted = std::clamp(turn_.aim / once, 1.0, static_cast<double>(turn_.most_repetitions));
     const double had = contender.repetitions;
     contender.repetitions = std::max(1, static_cast<int>(std::lround(wanted)));
     if (had >= wanted / 2) break;
@@ -50,13 +34,18 @@ Contender& Contest::enter(const Path& path, int first_guess) {
   return contender;
 }
 
-void Contest::take(Contender& contender, bool keep) {
-  try {
-    Sample sample = meter_.take(contender.path, operation_, bytes_, contender.repetitions);
-    if (!(sample.seconds > 0) || !std::isfinite(sample.seconds))
-      throw Error(ErrorKind::corrupt, "a transfer that took no time was reported");
-    contender.samples.push_back(typical_time(sample, operation_));
-    if (!keep) return;
+void Contest::take_turn(Contender& contender, bool keep) {
+  looking_ = !keep;
+  for (Sample& sample : take(contender.which, contender.repetitions)) {
+    if (!sample.failed && (!(sample.seconds > 0) || !std::isfinite(sample.seconds)))
+      sample.failed = "a transfer that took no time was reported";
+    if (sample.failed) {
+      contender.failed = std::move(sample.failed);
+      contender.active = false;
+      return;
+    }
+    contender.samples.push_back(sample.seconds);
+    if (!keep) continue;
     if (!sample.disturbed.empty()) {
       ++contender.disturbed;
       contender.disturbance = std::move(sample.disturbed);
@@ -65,37 +54,63 @@ void Contest::take(Contender& contender, bool keep) {
     const auto room = most_single_times - std::min(most_single_times, contender.each.size());
     const auto count = static_cast<std::ptrdiff_t>(std::min(room, sample.each.size()));
     contender.each.insert(contender.each.end(), sample.each.begin(), sample.each.begin() + count);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::interrupted) throw;
-    contender.failed = error.what();
-    contender.active = false;
   }
-}
-
-void Contest::sample(Contender& contender) {
-  take(contender, true);
-  if (!contender.active) return;
-  if (auto reason = why_impossible(contender.path, contender.typical())) {
-    contender.failed = std::move(reason);
-    contender.impossible = true;
-    contender.active = false;
-  }
+  if (!keep) return;
+  contender.failed = why_impossible(contender.which, contender.typical());
+  contender.impossible = contender.failed.has_value();
+  contender.active = !contender.impossible;
 }
 
 void Contest::round() {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < contenders_.size(); ++i)
-    if (contenders_[i].active) order.push_back(i);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
-  for (const std::size_t i : order) sample(contenders_[i]);
+  const bool backwards = order_.size() == contenders_.size();
+  std::vector<std::size_t> order = std::exchange(order_, {});
+  if (backwards) {
+    std::ranges::reverse(order);
+  } else {
+    order.resize(contenders_.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
+    order_ = order;
+  }
+  for (const std::size_t which : order)
+    if (contenders_[which].active) take_turn(contenders_[which], true);
 }
 
-std::optional<std::string> Contest::why_impossible(const Path& path, Seconds seconds) const {
-  const Limit limit = meter_.limit(path, operation_);
-  const double rate = static_cast<double>(bytes_) / seconds;
-  if (limit.rate <= 0 || rate <= slack * limit.rate) return {};
-  return format_rate(rate) + " is above the limit of " + format_rate(limit.rate) + " (" + limit.source +
-         "): the measurement is wrong";
+Seconds Contest::fastest() const {
+  Seconds best = 0;
+  for (const Contender& each : contenders_)
+    if (!each.failed && !each.samples.empty() && (best == 0 || each.typical() < best)) best = each.typical();
+  return best;
+}
+
+// Even the best sample must be slow: what disturbs a sample only ever adds to it.
+void Contest::drop_hopeless(const Effort& effort) {
+  if (effort.hopeless <= 0) return;
+  const Seconds best = fastest();
+  for (Contender& each : contenders_)
+    if (each.active && !(effort.keeps_first && each.which == 0) && each.least() > effort.hopeless * best)
+      each.active = false;
+}
+
+bool Contest::precise(double precision) const {
+  if (precision <= 0) return false;
+  const Seconds best = fastest();
+  return std::ranges::none_of(contenders_, [&](const Contender& each) {
+    return each.active && each.typical() < contending * best && relative_error(summarize(each.samples)) > precision;
+  });
+}
+
+int Contest::run(const Effort& effort, const std::function<bool()>& keep_on) {
+  const Seconds start = now();
+  int rounds = 0;
+  while (rounds < effort.most && keep_on()) {
+    round();
+    ++rounds;
+    if (rounds >= effort.judged_from) drop_hopeless(effort);
+    if (rounds < effort.least) continue;
+    if (now() - start >= effort.share || precise(effort.precision)) break;
+  }
+  return rounds;
 }
 
 Point make_point(const Contender& contender, Bytes bytes, bool verified) {

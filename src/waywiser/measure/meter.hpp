@@ -4,16 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/measure/profile.hpp"
+#include "waywiser/measure/sample.hpp"
 
 namespace waywiser {
-
-struct Sample {
-  Seconds seconds = 0;         // per transfer, mean over `repetitions`
-  Seconds cpu_seconds = 0;     // per transfer
-  std::vector<Seconds> each;   // the single transfers, if each was timed
-  std::string disturbed = {};  // why the sample is invalid; empty: nothing is known against it
-};
 
 struct Limit {
   BytesPerSecond rate = 0;  // 0 = not known

@@ -5,12 +5,6 @@
 #include "waywiser/measure/profile_fields.hpp"
 
 namespace waywiser {
-namespace {
-
-constexpr std::string_view schema = "waywiser.profile";
-constexpr int oldest = 1, version = 2;
-constexpr std::size_t most_entries = 200'000;
-constexpr std::size_t most_points = 1024;
 
 Json to_json(const Point& point) {
   Json value{{"bytes", point.bytes},      {"seconds", point.seconds},
@@ -21,6 +15,13 @@ Json to_json(const Point& point) {
   if (point.disturbed != 0) value["disturbed"] = point.disturbed;
   return value;
 }
+
+namespace {
+
+constexpr std::string_view schema = "waywiser.profile";
+constexpr int oldest = 1, version = 2;
+constexpr std::size_t most_entries = 200'000;
+constexpr std::size_t most_points = 1024;
 
 Point point_from_json(const Json& value, std::string_view what) {
   Point point;

@@ -20,6 +20,8 @@ bool bool_field(const Json& object, std::string_view key, std::string_view what)
 std::string text_field(const Json& object, std::string_view key, std::string_view what);  // at most 4096 characters
 const Json& list_field(const Json& object, std::string_view key, std::string_view what, std::size_t most);
 
+Json to_json(const Point& point);
+
 using PlacePairs = std::vector<std::pair<Place, Place>>;
 Json pairs_to_json(const PlacePairs& pairs);
 // At least one pair.

@@ -117,7 +117,8 @@ inline constexpr Default copies_by_kernel{"GPU memory by a kernel, else by a cop
 inline constexpr Default read_by_receiver{"GPU messages that the receiver reads", 1 * mib, "bytes at most",
                                           "2 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default rails_from{"messages over several rails", 64 * kib, "bytes at least", "not recorded"};
-inline constexpr Default lane_short{"messages in a lane of shared memory", 8 * kib, "bytes at most", "not recorded"};
+inline constexpr Default lane_short{"messages in a lane of shared memory", 8 * kib, "bytes at most",
+                                    "a quarter of a lane, 32 KiB: half of one may find no room for ever"};
 inline constexpr Default ucx_alone{"messages of collectives on one machine by UCX", 256 * kib, "bytes at most",
                                    "UCX copies twice up to here: UCX_RNDV_SEND_NBR_THRESH"};
 inline constexpr Default ucx_copies{"messages of one machine that UCX copies twice", 64 * kib, "bytes at most",

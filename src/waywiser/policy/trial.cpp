@@ -5,32 +5,21 @@
 namespace waywiser {
 namespace {
 
-constexpr int first_rounds = 5;
 constexpr std::size_t fewest = 3;
-constexpr double hopeless = 1.5;    // a path this much slower than the best so far needs no further rounds
+constexpr Effort first_look{
+    .least = 5, .most = 5, .precision = 0, .hopeless = 1.5, .judged_from = 1, .keeps_first = true};
 constexpr double no_rival = 1.1;    // nor a duel when it is this much slower than the chosen one
 constexpr int fewest_pairs = 5;     // before a ratio decides
 constexpr int fewest_sittings = 3;  // before a loss counts, some time apart: a disturbance may last longer than one
 
-void drop_hopeless(Contest& contest) {
-  Seconds best = contest.contenders().front().typical();
-  for (const Contender& contender : contest.contenders())
-    if (contender.active) best = std::min(best, contender.typical());
-  for (std::size_t i = 1; i < contest.contenders().size(); ++i)
-    if (Contender& contender = contest.contenders()[i]; contender.least() > hopeless * best) contender.active = false;
-}
-
 }  // namespace
 
 void Trial::find_rival() {
-  Contest contest(meter_, case_.operation, case_.bytes, seed_);
+  PathContest contest(meter_, case_.operation, case_.bytes, seed_);
   contest.enter(case_.chosen);
   for (const Path& path : case_.others)
     if (keep_on_()) contest.enter(path);
-  for (int round = 0; round < first_rounds && keep_on_(); ++round) {
-    contest.round();
-    drop_hopeless(contest);
-  }
+  contest.run(first_look, keep_on_);
   if (!keep_on_()) return;
   begun_ = true;
   const Contender& chosen = contest.contenders().front();
@@ -45,7 +34,7 @@ void Trial::find_rival() {
         (best == nullptr || other.typical() < best->typical()))
       best = &other;
   if (best == nullptr || best->typical() > no_rival * first_seconds_) return;
-  rival_ = best->path;
+  rival_ = contest.path(*best);
   first_chosen_ = chosen.samples;
   first_other_ = best->samples;
 }
@@ -53,10 +42,10 @@ void Trial::find_rival() {
 void Trial::duel(int rounds) {
   if (!rival_) return;
   ++sittings_;
-  Contest contest(meter_, case_.operation, case_.bytes, seed_ + static_cast<std::uint64_t>(sittings_) * 7919);
+  PathContest contest(meter_, case_.operation, case_.bytes, seed_ + static_cast<std::uint64_t>(sittings_) * 7919);
   contest.enter(case_.chosen);
   contest.enter(*rival_);
-  for (int round = 0; round < rounds && keep_on_(); ++round) contest.round();
+  contest.run({.least = rounds, .most = rounds, .precision = 0, .hopeless = 0}, keep_on_);
   const Contender &chosen = contest.contenders()[0], &other = contest.contenders()[1];
   if (chosen.failed) failed_ = *chosen.failed;
   if (other.failed) rival_.reset();  // it is none

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "waywiser/measure/contest.hpp"
+#include "waywiser/measure/path_contest.hpp"
 #include "waywiser/policy/verification.hpp"
 #include "waywiser/policy/verification_cases.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "waywiser/measure/contest.hpp"
+#include "waywiser/measure/path_contest.hpp"
 #include "waywiser/policy/candidates.hpp"
 
 namespace waywiser {

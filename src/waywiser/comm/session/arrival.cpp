@@ -73,7 +73,7 @@ Introduction Arrival::introduction() const {
 Engine Arrival::open_engine() {
   try {
     return Engine(muster_.ranks.size(), network_.settings, NetworkPaths(network_.open ? options_.chooser : nullptr),
-                  std::move(encrypted_));
+                  std::move(encrypted_), options_.chooser.get());
   } catch (const Error& error) {
     tell_refusal(muster_, "rank " + std::to_string(options_.launch->rank) + ": " + error.what());
     throw;

@@ -32,11 +32,11 @@ void fill_receive(Message& message, std::uint32_t peer, Tag tag, void* data, std
 }  // namespace
 
 Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkPaths ways,
-               std::unique_ptr<EncryptedMessages> encrypted)
+               std::unique_ptr<EncryptedMessages> encrypted, const Chooser* chooser)
     : ucx_(ranks, settings, held_),
       ways_(std::move(ways)),
       encrypted_(std::move(encrypted)),
-      mailboxes_(ranks, matched_bits, ucx_.longest_copied(), held_) {
+      mailboxes_(ranks, matched_bits, host_message_sizes(chooser, ucx_.longest_copied()), held_) {
   if (!encrypted_ && !ways_.all().empty() && !user_says_what_ucx_uses())
     rails_ = std::make_unique<NetworkRails>(ways_, ranks, ucx_);
   carriers_.push_back(&mailboxes_);

@@ -21,10 +21,11 @@ namespace waywiser {
 class Engine {
  public:
   // `settings` go to UcxContext. `ways`: the plan's paths for long messages between machines, unless the user has set
-  // UCX's transports. `encrypted` replaces UCX and `ways` between machines. Without close() the destructor waits for
+  // UCX's transports. `encrypted` replaces UCX and `ways` between machines. `chooser`: the plan,
+  // for messages within a machine. Without close() the destructor waits for
   // nothing.
   explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {}, NetworkPaths ways = NetworkPaths({}),
-                  std::unique_ptr<EncryptedMessages> encrypted = {});
+                  std::unique_ptr<EncryptedMessages> encrypted = {}, const Chooser* chooser = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -57,10 +58,11 @@ class Engine {
   void receive_sized(std::uint32_t peer, Tag tag, void* data, std::size_t bytes, Message& message);
   // Sends without a request to wait for. False: it cannot be done at once, and nothing has happened.
   bool send_at_once(std::uint32_t peer, Tag tag, const void* data, std::size_t bytes) {
-    return bytes <= longest_short && mailboxes_.reaches(peer) && mailboxes_.send_at_once(peer, tag, data, bytes);
+    return bytes <= mailboxes_.sizes().lane && mailboxes_.reaches(peer) &&
+           mailboxes_.send_at_once(peer, tag, data, bytes);
   }
   std::optional<Received> receive_at_once(std::uint32_t peer, Tag tag, std::byte* data, std::size_t bytes) {
-    if (bytes > longest_short || !mailboxes_.reaches(peer)) return {};
+    if (bytes > mailboxes_.sizes().lane || !mailboxes_.reaches(peer)) return {};
     return mailboxes_.receive_at_once(peer, tag, data, bytes);
   }
   // The first message of one of `peers`, ranks of the session, that no receive has taken and that matches the tag in

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "waywiser/base/units.hpp"
+#include "waywiser/comm/message/host_message_sizes.hpp"
 #include "waywiser/comm/shared_memory/shared_copy.hpp"
-#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 
@@ -23,7 +23,6 @@ inline constexpr std::size_t unit_bytes = 8, lane_units = 4096;
 // While the reader keeps up, only this many are used: both directions then stay in the L1 cache.
 inline constexpr std::size_t near_units = 768;
 inline constexpr std::size_t units_of_line = cache_line / unit_bytes;
-inline constexpr std::size_t longest_short = defaults::lane_short;
 
 // memcpy without the cost of a call for a few bytes.
 inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {

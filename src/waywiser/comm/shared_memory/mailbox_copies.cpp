@@ -7,7 +7,7 @@
 namespace waywiser {
 
 bool MailboxMessages::is_better_copied_twice(Route& route, const Message& message) const noexcept {
-  return !route.is_here && message.bytes <= longest_twice_ && route.writer.reader_is_near();
+  return !route.is_here && message.bytes <= sizes_.ucx && route.writer.reader_is_near();
 }
 
 std::uint32_t MailboxMessages::free_copy(const Route& route) noexcept {

@@ -60,8 +60,8 @@ void MailboxMessages::send(Message& message, Awaited) {
 }
 
 bool MailboxMessages::send_now(Route& route, Message& message) {
-  fault_point(message.bytes > longest_short ? ProtocolStep::rts : ProtocolStep::lane_write);
-  if (message.bytes > longest_short) return offer(route, message);
+  fault_point(message.bytes > sizes_.lane ? ProtocolStep::rts : ProtocolStep::lane_write);
+  if (message.bytes > sizes_.lane) return offer(route, message);
   if (!route.writer.write(message.tag, message.from, message.bytes)) return false;
   message.state = Message::State::complete;
   return true;
@@ -103,7 +103,7 @@ void MailboxMessages::receive(Message& message) {
   Route& route = routes_[message.peer];
   message.carrier = this;
   message.state = Message::State::waits;
-  if (message.bytes <= longest_short) {
+  if (message.bytes <= sizes_.lane) {
     if (const auto info = receive_at_once(message.peer, message.tag, message.into, message.bytes)) {
       message.info = *info;
       message.state = Message::State::complete;

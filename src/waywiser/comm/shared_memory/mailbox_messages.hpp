@@ -17,17 +17,20 @@ namespace waywiser {
 // Up to this size UCX copies twice, as it is asked to by UCX_RNDV_SEND_NBR_THRESH or its successors.
 inline constexpr std::size_t longest_by_ucx_alone = defaults::ucx_alone;
 
-// Messages between ranks of one machine, through their mailboxes. Messages up to longest_short bytes travel inline;
-// longer ones start with an offer (rendezvous). Then both ranks copy, or UCX sends the bytes through shared memory,
-// which is faster if the message is not long and the two cores are close. For messages of collectives up to
+// Messages between ranks of one machine, through their mailboxes. HostMessageSizes says which travel inline; longer
+// ones start with an offer (rendezvous). Then both ranks copy, or UCX sends the bytes through shared memory, which is
+// faster if the message is not long and the two cores are close. For messages of collectives up to
 // longest_by_ucx_alone, which all ranks send at once, UCX needs no offer.
 class MailboxMessages final : public Carrier {
  public:
-  // `mask`: the bits of a tag that are matched. `longest_twice`: the longest message that UCX's double copy serves
-  // well. `held` then holds what other ranks may still be copying of a message that was given up.
-  MailboxMessages(std::size_t ranks, Tag mask, std::size_t longest_twice, HeldMemory& held)
-      : mailbox_(ranks), routes_(ranks), mask_(mask), longest_twice_(longest_twice), held_(held) {}
+  // `mask`: the bits of a tag that are matched. `held` then holds what other ranks may still be copying of a message
+  // that was given up.
+  MailboxMessages(std::size_t ranks, Tag mask, const HostMessageSizes& sizes, HeldMemory& held)
+      : mailbox_(ranks), routes_(ranks), mask_(mask), sizes_(sizes), held_(held) {}
 
+  const HostMessageSizes& sizes() const noexcept { return sizes_; }
+  // While no message is under way, at all ranks alike.
+  void use(const HostMessageSizes& sizes) noexcept { sizes_ = sizes; }
   std::string offer() const { return mailbox_.offer(); }
   // Opens the mailboxes of the ranks that have agreed. Throws unavailable.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me) override;
@@ -36,7 +39,7 @@ class MailboxMessages final : public Carrier {
   bool reaches_any() const noexcept { return !peers_.empty(); }
   bool takes(const Message& message) override {
     return reaches(message.peer) &&
-           (message.bytes <= longest_short || message.bytes > longest_by_ucx_alone || !is_of_collective(message.tag));
+           (message.bytes <= sizes_.lane || message.bytes > longest_by_ucx_alone || !is_of_collective(message.tag));
   }
   // Says that this rank no longer touches anybody's memory. Any of its threads may call it.
   void tell_halted() noexcept;
@@ -133,7 +136,7 @@ class MailboxMessages final : public Carrier {
   Tag mask_;
   std::size_t awaited_ = 0;
   unsigned turns_ = 0;
-  std::size_t longest_twice_;
+  HostMessageSizes sizes_;
   HeldMemory& held_;
 };
 
