@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-const Path direct{"host_copy", host(0), host(0), 2, {{"stores", "temporal"}, {"threads", "1"}}};
+const Path one_copy{"host_copy", host(0), host(0), 2, {{"stores", "temporal"}, {"threads", "1"}}};
 const Path posix{"ucx", host(0), host(0), 2, {{"transports", "posix"}}};
 
 Path between_gpus(const std::string& mechanism, std::map<std::string, std::string> parameters) {
@@ -27,7 +27,7 @@ struct LoadedRow {
 };
 
 std::vector<LoadedRow> loaded_rows() {
-  std::vector<LoadedRow> all{{"host_copy", "host", direct}, {"ucx_posix", "host", posix}};
+  std::vector<LoadedRow> all{{"host_copy", "host", one_copy}, {"ucx_posix", "host", posix}};
   for (const std::string backend : {"virtual_gpu", "cuda"}) {
     const auto add = [&](const std::string& name, const Path& path) {
       all.push_back({name + "_" + backend, backend, path});
@@ -99,8 +99,8 @@ INSTANTIATE_TEST_SUITE_P(Paths, AllPairs, testing::ValuesIn(loaded_rows()),
                          [](const auto& row) { return row.param.name; });
 
 TEST(LoadedMeter, AKilledPeerIsTheOneReasonAndIsReplaced) {
-  Crowd crowd({"", "host", direct});
-  ASSERT_EQ(crowd.meter.verify(direct, Operation::loaded, 8), std::nullopt);
+  Crowd crowd({"", "host", one_copy});
+  ASSERT_EQ(crowd.meter.verify(one_copy, Operation::loaded, 8), std::nullopt);
   const std::vector<pid_t> first = crowd.meter.peers();
   ASSERT_EQ(first.size(), 3u);
   std::atomic<bool> moving = false;
@@ -110,7 +110,7 @@ TEST(LoadedMeter, AKilledPeerIsTheOneReasonAndIsReplaced) {
   });
   const std::string text = failure([&] {
     while (crowd.meter.peers()[1] == first[1]) {
-      crowd.meter.take(direct, Operation::loaded, 16384, 2000);
+      crowd.meter.take(one_copy, Operation::loaded, 16384, 2000);
       moving = true;
       moving.notify_one();
     }
@@ -119,7 +119,7 @@ TEST(LoadedMeter, AKilledPeerIsTheOneReasonAndIsReplaced) {
     EXPECT_TRUE(text.starts_with("io: loaded of 16K bytes, host_copy")) << text;
     EXPECT_TRUE(text.ends_with("host0>>host0: the peer process ended")) << text;
   }
-  EXPECT_EQ(crowd.meter.verify(direct, Operation::loaded, 8), std::nullopt);
+  EXPECT_EQ(crowd.meter.verify(one_copy, Operation::loaded, 8), std::nullopt);
   EXPECT_NE(crowd.meter.peers()[1], first[1]);
 }
 
@@ -130,16 +130,16 @@ TEST(LoadedMeter, APeerThatDiesAtOnceLeavesTheOthersAlone) {
   const auto make = [&] {
     return std::make_unique<TwoProcessMeter>(*platform, choice, ++made == 2 ? "/bin/false" : WAYWISER_PEER_PATH);
   };
-  LoadedMeter meter(*platform, make, {class_for(direct)}, 16);
+  LoadedMeter meter(*platform, make, {class_for(one_copy)}, 16);
   const std::string reason = "io: start of a peer process: the peer process ended";
-  EXPECT_EQ(meter.verify(direct, Operation::streaming, 8), std::nullopt);
+  EXPECT_EQ(meter.verify(one_copy, Operation::streaming, 8), std::nullopt);
   const pid_t first = meter.peers().front();
   ASSERT_GT(first, 0);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(failure([&] { meter.verify(direct, Operation::loaded, 8); }), reason);
+    EXPECT_EQ(failure([&] { meter.verify(one_copy, Operation::loaded, 8); }), reason);
     EXPECT_EQ(meter.peers()[1], -1);
   }
-  EXPECT_EQ(meter.verify(direct, Operation::streaming, 8), std::nullopt);
+  EXPECT_EQ(meter.verify(one_copy, Operation::streaming, 8), std::nullopt);
   EXPECT_EQ(meter.peers().front(), first);
 }
 
@@ -158,19 +158,19 @@ TEST(LoadedMeter, ALatePeerIsWaitedFor) {
   const auto platform = open_platform(choice);
   TwoProcessMeter early(*platform, choice, WAYWISER_PEER_PATH), late(*platform, choice, WAYWISER_PEER_PATH);
   const PairRun run{Operation::loaded, 4096, 64, 1 << 16};
-  for (TwoProcessMeter* meter : {&early, &late}) meter->prepare(direct, run);
+  for (TwoProcessMeter* meter : {&early, &late}) meter->prepare(one_copy, run);
   ASSERT_EQ(::kill(late.peer(), SIGSTOP), 0);
   StartBarrier line(2);
   Seconds ready = 0;
   TwoProcessMeter::Both first, second;
   {
     const std::jthread other([&] {
-      second = late.run(direct, run, {2, [&](Deadline deadline) {
+      second = late.run(one_copy, run, {2, [&](Deadline deadline) {
                                         ready = now_seconds();
                                         line.wait(deadline);
                                       }});
     });
-    first = early.run(direct, run, {2, [&](Deadline deadline) {
+    first = early.run(one_copy, run, {2, [&](Deadline deadline) {
                                       ::kill(late.peer(), SIGCONT);
                                       line.wait(deadline);
                                     }});
