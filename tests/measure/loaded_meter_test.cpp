@@ -166,14 +166,14 @@ TEST(LoadedMeter, ALatePeerIsWaitedFor) {
   {
     const std::jthread other([&] {
       second = late.run(one_copy, run, {2, [&](Deadline deadline) {
-                                        ready = now_seconds();
-                                        line.wait(deadline);
-                                      }});
+                                          ready = now_seconds();
+                                          line.wait(deadline);
+                                        }});
     });
     first = early.run(one_copy, run, {2, [&](Deadline deadline) {
-                                      ::kill(late.peer(), SIGCONT);
-                                      line.wait(deadline);
-                                    }});
+                                        ::kill(late.peer(), SIGCONT);
+                                        line.wait(deadline);
+                                      }});
   }
   EXPECT_GE(first.mine.began, ready);
   EXPECT_GE(second.mine.began, ready);

@@ -36,6 +36,8 @@ QUOTED: list[tuple[str, tuple[Any, ...], float]] = [
     ("fused-2xh100.jsonl", ({"run": "moe_dispatch_cuda --blocks 32"}, "rows", {"way": "one_sided"}, "seconds"), 1e6),
     ("navier-stokes-bend-and-shared-h100.jsonl", ({**BEND, "gpus": 1}, "result", "median_seconds_per_step"), 1e3),
     ("navier-stokes-bend-and-shared-h100.jsonl", ({**BEND, "gpus": 2}, "result", "median_seconds_per_step"), 1e3),
+    ("torch-training-2xh200.json", ("geometric_means", "waywiser 0"), 1),
+    ("torch-training-2xh200.json", ("geometric_means", "waywiser 16"), 1),
     ("torch-startup-2xh100.json", ("median seconds", "waywiser", WITH_FIRST), 1),
     ("torch-startup-2xh100.json", ("median seconds", "nccl", WITH_FIRST), 1),
     ("courier-h200.json", ("rows", COURIER, "p50"), 1e6),

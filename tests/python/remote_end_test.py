@@ -47,7 +47,7 @@ def test_a_process_that_stays_is_left_within_five_seconds(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(server, "time", clock)
-    connection = SimpleNamespace(sock=SimpleNamespace(fileno=lambda: 3), is_open=lambda: False)
+    connection = SimpleNamespace(line=SimpleNamespace(fileno=lambda: 3, is_open=lambda: False))
     client: Any = SimpleNamespace(process=Process(clock, gone_at), why="")
     mine = SimpleNamespace(_offer=SimpleNamespace(most_seconds=limit), _ended=threading.Event())
     begun = clock.now
