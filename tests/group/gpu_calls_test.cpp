@@ -42,7 +42,7 @@ TEST(GroupOnGpus, BlocksAreLimitedAlikeAtAllRanks) {
 TEST(GroupOnGpus, ANegativeLimitIsRefused) {
   TestRanks ranks(1);
   ranks.max_ctas_of = [](int) { return -1; };
-  EXPECT_EQ(ranks.in_processes([](Group&) {}), Problems{"max_ctas is -1: a number of blocks, or 0: no limit"});
+  EXPECT_EQ(ranks.in_processes([](Group&) {}), Problems{"rank 0: max_ctas is -1: a number of blocks, or 0: no limit"});
 }
 
 // CUDA is touched by the ranks' processes only: it does not survive a fork.
