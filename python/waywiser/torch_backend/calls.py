@@ -11,7 +11,7 @@ import torch
 
 from waywiser.group import Group
 from waywiser.torch_backend.work import (
-    Lane,
+    AsyncStream,
     Tensor,
     Work,
     device_of,
@@ -38,7 +38,7 @@ class Calls:
     def attach(self, group: Group) -> None:
         self.group = group
         self._lock = threading.RLock()  # autograd has threads of its own
-        self._lanes: dict[Any, Lane] = {}  # of each GPU
+        self._async_streams: dict[Any, AsyncStream] = {}  # of each GPU
         self._begun_together: list[Work] | None = None  # since start_coalescing
 
     def getBackendName(self) -> str:
@@ -56,8 +56,8 @@ class Calls:
         """Also waits for earlier work of the current stream, and for all that has begun."""
         if torch.cuda.is_initialized():
             torch.cuda.current_stream().synchronize()
-        for lane in self._lanes.values():
-            lane.stream.synchronize()
+        for own in self._async_streams.values():
+            own.stream.synchronize()
         return self._done([], lambda: self.group.barrier())
 
     def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
@@ -261,11 +261,11 @@ class Calls:
             if device is None or not getattr(opts, "asyncOp", True) or torch.cuda.is_current_stream_capturing():
                 call()
                 return self._noted(Work([], result, self._lock))
-            lane = self._lanes.get(device)
-            if lane is None:
-                lane = self._lanes[device] = Lane(device)
-            event = lane.enqueue(call, call_on, {id(each): each for each in (*result, *inputs)}.values())
-            return self._noted(Work([], result, self._lock, enqueued=event, stream=lane.stream))
+            own = self._async_streams.get(device)
+            if own is None:
+                own = self._async_streams[device] = AsyncStream(device)
+            event = own.enqueue(call, call_on, {id(each): each for each in (*result, *inputs)}.values())
+            return self._noted(Work([], result, self._lock, enqueued=event, stream=own.stream))
 
     # The names of PyTorch before 2.13.
     _allgather_base = all_gather_single

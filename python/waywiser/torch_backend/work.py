@@ -104,7 +104,7 @@ class Work(dist._Work):  # type: ignore[misc]
         return future
 
 
-class Lane:
+class AsyncStream:
     """A stream of one GPU for asynchronous operations."""
 
     def __init__(self, device: Any) -> None:
