@@ -124,3 +124,9 @@ def test_help_and_doors_load_no_verb_no_heavy_package_and_nothing_of_what_progra
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_verb_starts_without_what_would_double_its_time() -> None:
+    """Typer from 0.29 on imports pydantic for every verb, and builds models of its options."""
+    script = "import sys; from waywiser import cli; sys.exit(cli.run(['topology']) or 'pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, timeout=60).returncode == 0

@@ -33,10 +33,10 @@ SPACK = {"nlohmann-json": "nlohmann-json", "libucx-cu13": "ucx"}
 
 
 def requirements(*lists: list[str]) -> dict[str, str]:
-    """Name -> lower bound or exact version, "" without one."""
+    """Name -> lower bound, also "lower,<upper", or exact version; "" without one."""
     found = {}
     for text in [one for each in lists for one in each]:
-        name, version = re.match(r"([A-Za-z0-9_.-]+)(?:[><=]=([\d.]+))?", text).groups()  # type: ignore[union-attr]
+        name, version = re.match(r"([A-Za-z0-9_.-]+)(?:[><=]=([\d.]+(?:,<[\d.]+)?))?", text).groups()  # type: ignore[union-attr]
         found[name.replace("_", "-")] = version or ""
     return found
 
@@ -126,7 +126,9 @@ def test_spack() -> None:
     found = {spec.partition("@")[0]: spec.partition("@")[2].rstrip(":") for spec in wanted}
     for name, version in {**RUN, **BUILD}.items():
         spack = SPACK.get(name, f"py-{name.replace('_', '-')}")
-        assert found[spack] == version, name
+        least, _, below = version.partition(",<")  # Spack's upper bound is the last version
+        last = re.sub(r"\d+$", lambda end: str(int(end[0]) - 1), below)
+        assert found[spack] == ":".join(filter(None, (least, last))), name
     assert file.parents[4] == ROOT
     assert yaml.safe_load((RECIPES / "spack/repo.yaml").read_text())["repo"]["namespace"] == "waywiser"
 

@@ -26,7 +26,7 @@ class Waywiser(PythonPackage):
     depends_on("ucx", type=("build", "run"))
     depends_on("openssl@3:", type="run")
     depends_on("py-numpy@1.24:", type=("build", "run"))
-    depends_on("py-typer@0.15:", type=("build", "run"))
+    depends_on("py-typer@0.15:0.28", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
     depends_on("py-pyyaml@6:", type=("build", "run"))
     depends_on("py-prometheus-client@0.20:", type=("build", "run"))
