@@ -33,27 +33,6 @@ MAY_INCLUDE = {
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
-# What programs include: needs no headers of other libraries.
-PUBLIC_HEADERS = [
-    "comm/bootstrap/join_options.hpp",
-    "comm/bootstrap/unique_id.hpp",
-    "comm/schedule.hpp",
-    *(f"group/{name}.hpp" for name in ("future", "group", "local_ranks", "prepared", "scans", "window")),
-    "heap/heap.hpp",
-    "heap/nvshmem/nvshmem_host.hpp",
-    *(
-        f"heap/device/{name}.hpp"
-        for name in (
-            *("terms", "proxy_ring", "reached_heap", "proxied_access", "transfers", "one_sided", "packets", "team"),
-            "host_heap_block",
-        )
-    ),
-    *(
-        f"offload/{name}.hpp"
-        for name in ("array_head", "connect", "launch", "remote_driver", "remote_gpu", "remote_times")
-    ),
-    *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
-]
 MOST_PUBLIC_MEMBERS = 40  # of any class
 UMBRELLAS = {"waywiser.hpp": "c", "one_sided.cuh": "heap"}  # of no folder -> the folder whose rule they follow
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
@@ -192,13 +171,6 @@ def test_public_members_are_counted() -> None:
     within = "  class D {\n   private:\n    int h();\n  };\n"
     text = f"class A : B {{\n{public}{within}{public} private:\n  int g();\n}};\nclass [[a(b)]] C {{\n{public}}};\n"
     assert public_members(text) == {"A": 4, "C": 3}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PUBLIC_HEADERS)
-def test_public_headers_stand_alone(name: str, tmp_path: Path) -> None:
-    header = SOURCES / name
-    assert compile_alone(header, tmp_path) == ""
 
 
 def test_classes_are_small() -> None:

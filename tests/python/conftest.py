@@ -6,6 +6,7 @@ import os
 import signal
 from collections import Counter
 
+import node_profiles
 import pytest
 from verb_runs import Run
 
@@ -42,3 +43,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return status, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture(scope="session", autouse=True)
+def profiles_of_nodes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where the workers of this run share them."""
+    own = tmp_path_factory.getbasetemp()
+    node_profiles.folder[:] = [own.parent if "PYTEST_XDIST_WORKER" in os.environ else own]

@@ -6,6 +6,7 @@ import importlib.metadata
 import re
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def recorded_names(name: str) -> set[str]:
     return set(names)
 
 
+@cache
 def emitted(machine: str) -> dict[str, str]:
     """Every variable for a machine, for any purpose."""
     profiles = (profile_of(machine), profile_of(machine, mixed=True) if machine in STUDIED else None)

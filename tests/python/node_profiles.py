@@ -1,8 +1,10 @@
-"""Simulated profiles of node types with paths to other nodes, made once for all tests of a process."""
+"""Simulated profiles of node types with paths to other nodes, made once for all tests of a run."""
 
 from __future__ import annotations
 
+import fcntl
 from functools import cache
+from pathlib import Path
 
 from waywiser import stages
 from waywiser.apply.facts import Machine
@@ -17,11 +19,23 @@ from waywiser.tune.campaign import Request
 STUDIED = ("hse-a", "hse-c", "hse-e")
 FAR = {"hse-e": ["gpu2"]}  # not below the switch of a NIC
 MIXED = "nodes: [2 x hse-a, 2 x hse-c, 2 x hse-e]\n"
+folder: list[Path] = []  # of the workers of a run; conftest.py
 
 
 @cache
 def text_of(machine: str, mixed: bool = False) -> str:
     """The profile of a GPU at each distance from its NIC and the first host memory, with roads to other nodes: JSON."""
+    file = folder[0] / f"node-{machine}{'-mixed' if mixed else ''}.json"
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker makes it
+        if not file.exists():
+            made = file.with_suffix(".new")
+            made.write_text(_simulated(machine, mixed))
+            made.rename(file)
+    return file.read_text()
+
+
+def _simulated(machine: str, mixed: bool) -> str:
     cluster = parse_cluster(MIXED, "mixed.yaml").beginning_with(machine) if mixed else Cluster(machine, {"nodes": 2})
     request = Request(machine=machine, cluster=cluster)
     topology = request.topology()
