@@ -143,7 +143,7 @@ def test_the_types_are_those_of_the_page() -> None:
     [pytest.param(one, marks=() if one.stem == "ring_shift" else pytest.mark.long, id=one.stem) for one in SAMPLES],
 )
 def test_programs_of_nvshmem_compile(source: Path, tmp_path: Path) -> None:
-    """In several parts that are linked for the device, as NVSHMEM's programs are; the build compiles each as a whole."""
+    """In parts that are linked for the device, as NVSHMEM's programs are; the build compiles each as a whole."""
     options = "-c", "-rdc=true", f"-I{source.parent}", "-Werror=all-warnings"
     assert compiled(source.read_text(), tmp_path, *options) == (0, "")
 
