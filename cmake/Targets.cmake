@@ -34,14 +34,16 @@ function(waywiser_compile_together target)
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WAYWISER_UNITY} UNITY_BUILD_MODE GROUP)
   if(WAYWISER_UNITY AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)  # as in the lint
-    # g++ would collect garbage after each 128 MiB, which takes 7 % of its time.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <atomic> <charconv> <cmath> <cstdint> <cstring> <deque> <filesystem> <functional> <map> <memory>
       <mutex> <optional> <set> <span> <string> <string_view> <thread> <utility> <vector> <nlohmann/json.hpp> ${ARGN})
   endif()
 endfunction()
 
+if(WAYWISER_UNITY AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)  # clang-tidy does not know it
+  # g++ would collect garbage after each 128 MiB, which takes 7 % of its time.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+endif()
 if(WAYWISER_SANITIZE)
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")
 endif()
@@ -107,11 +109,14 @@ file(GLOB_RECURSE without_cuda CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/wayw
 list(REMOVE_ITEM without_cuda ${core_sources})
 set(shim_exported "${PROJECT_SOURCE_DIR}/cmake/shim_exported.map")
 waywiser_sources(plugins/cuda_driver shim_sources)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/plugins/cuda_driver/not_forwarded.cpp" PROPERTIES
+                            SKIP_UNITY_BUILD_INCLUSION ON)  # it defines names that cuda.h declares otherwise
 add_library(waywiser_shim SHARED ${shim_sources} ${without_cuda})
 target_link_libraries(waywiser_shim PRIVATE waywiser_core waywiser_warnings)
 target_link_options(waywiser_shim PRIVATE "LINKER:--version-script=${shim_exported}" LINKER:--gc-sections
                     $<$<NOT:$<BOOL:${WAYWISER_SANITIZE}>>:LINKER:--no-undefined>)
 set_target_properties(waywiser_shim PROPERTIES OUTPUT_NAME cuda PREFIX lib SOVERSION 1 LINK_DEPENDS "${shim_exported}"
+                      UNITY_BUILD ${WAYWISER_UNITY} UNITY_BUILD_BATCH_SIZE 12
                       LIBRARY_OUTPUT_DIRECTORY "${package}/shim")
 add_dependencies(waywiser_package waywiser_shim)
 install(TARGETS waywiser_shim LIBRARY DESTINATION waywiser/shim COMPONENT wheel EXCLUDE_FROM_ALL NAMELINK_SKIP)
