@@ -43,7 +43,7 @@ def two_links() -> Iterator[TwoMachines]:
 def tune(machines: TwoMachines, folder: Path) -> dict[str, Any]:
     """The profile, as `waywiser run` has it measured on two hosts."""
     hosts, ssh = machines.hosts_and_ssh(folder.parent)
-    ranks = [sys.executable, "-c", MAIN, "tune", "--quick", "--budget", "25", "--results", str(folder)]
+    ranks = [sys.executable, "-c", MAIN, "tune", "--quick", "--budget", "15", "--results", str(folder)]
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "run", "-n", "2", "--hosts", str(hosts), "--ssh", str(ssh), "--plain", *ranks],
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True, timeout=200,
@@ -183,7 +183,7 @@ def test_large_messages_go_over_both_rails(two_links: TwoMachines) -> None:
 def test_gpu_memory_is_staged_in_three_ways(machines: TwoMachines) -> None:
     """Of virtual GPUs: the bytes are right, the times are none."""
     options = {"backend": "virtual_gpu", "places": ["gpu0"], "operations": ["latency"], "processes": [1]}
-    options |= {"min_bytes": 1 << 10, "max_bytes": 2 << 20, "quick": True, "budget_seconds": 20}
+    options |= {"min_bytes": 1 << 10, "max_bytes": 2 << 20, "quick": True, "budget_seconds": 12}
     profile = measured(machines, "load_topology('dgx-1v')", options)
     assert profile["simulated"]
     found = [one for one in profile["series"] if one["path"]["destination"].endswith(":gpu0")]
