@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from rank_jobs import HAS_TORCH, run, runtime_folder
 from remote_gpu import Server, server
+from torch_forms import form
 
 import waywiser as ww
 
-__all__ = ["runtime_folder", "server"]
+__all__ = ["form", "runtime_folder", "server"]
 
 # Rank 0's first thread receives until the second has tried its calls.
 MEETS = """
@@ -211,6 +212,7 @@ def test_what_another_thread_drops_does_not_disturb_a_call() -> None:
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="no PyTorch")
+@pytest.mark.usefixtures("form")
 @pytest.mark.slow
 def test_autograd_threads_call_the_back_end_of_torch() -> None:
     code = """
