@@ -56,6 +56,13 @@ ANYWHERE = {
     "beside Gloo": 'dist.init_process_group("gloo")\ncheck(dist.new_group(backend="waywiser"))',
     "twice": 'dist.init_process_group("waywiser")\ncheck()\ndist.destroy_process_group()\n'
     'dist.init_process_group("waywiser")\ncheck()',
+    "compared by PyTorch": """
+if not waywiser.torch_backend.why_python(): dist.set_debug_level(dist.DebugLevel.DETAIL)
+dist.init_process_group("waywiser")
+check()
+dist.reduce(torch.ones(3, device=device), 1)
+dist.send(torch.ones(2, device=device), 1) if rank == 0 else dist.recv(torch.ones(2, device=device), 0)
+check()""",
     "split_group": """
 dist.init_process_group("waywiser")
 try: dist.split_group(dist.group.WORLD, [[0], [1]])

@@ -54,6 +54,10 @@ class GroupBackend final : public c10d::Backend {
     python_.attr("shutdown")();
   }
 
+  // Of collectives, so that TORCH_DISTRIBUTED_DEBUG=DETAIL can compare the ranks.
+  void setSequenceNumberForGroup() override {}
+  std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
+
   WorkPointer allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override {
     if (!is_fast(tensors) || !reduces(opts, tensors[0])) return handed("allreduce", tensors, opts);
     return collective(CallName::all_reduce, c10d::OpType::ALLREDUCE, tensors[0], tensors[0], opts.asyncOp,
@@ -81,13 +85,13 @@ class GroupBackend final : public c10d::Backend {
     return collective(CallName::all_to_all, c10d::OpType::ALLTOALL_BASE, input, output, opts.asyncOp);
   }
   WorkPointer send(Tensors& tensors, int to, int tag) override {
-    if (!is_fast(tensors)) return handed("send", tensors, to, tag);
+    if (!is_fast(tensors)) return passed_on("send", tensors, to, tag);
     CallArguments arguments = message(CallName::send, tensors[0], to, tag);
     set_input(arguments, tensors[0]);
     return begun(arguments, c10d::OpType::SEND, {}, {tensors[0]});
   }
   WorkPointer recv(Tensors& tensors, int from, int tag) override {
-    if (!is_fast(tensors)) return handed("recv", tensors, from, tag);
+    if (!is_fast(tensors)) return passed_on("recv", tensors, from, tag);
     CallArguments arguments = message(CallName::recv, tensors[0], from, tag);
     set_output(arguments, tensors[0]);
     return begun(arguments, c10d::OpType::RECV, {tensors[0]}, {tensors[0]});
@@ -126,7 +130,7 @@ class GroupBackend final : public c10d::Backend {
   WorkPointer alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override {
     return handed("alltoall", outputs, inputs, opts);
   }
-  WorkPointer recvAnysource(Tensors& tensors, int tag) override { return handed("recv_anysource", tensors, tag); }
+  WorkPointer recvAnysource(Tensors& tensors, int tag) override { return passed_on("recv_anysource", tensors, tag); }
   void startCoalescing() override {
     together_ = true;
     const py::gil_scoped_acquire acquired;
@@ -134,7 +138,7 @@ class GroupBackend final : public c10d::Backend {
   }
   WorkPointer endCoalescing() override {
     together_ = false;
-    return handed("end_coalescing");
+    return passed_on("end_coalescing");
   }
 
  private:
@@ -156,7 +160,12 @@ class GroupBackend final : public c10d::Backend {
   }
 
   template <typename... Arguments>
-  WorkPointer handed(const char* method, const Arguments&... arguments) const {
+  WorkPointer handed(const char* collective, const Arguments&... arguments) {
+    ++sequence_;
+    return passed_on(collective, arguments...);
+  }
+  template <typename... Arguments>
+  WorkPointer passed_on(const char* method, const Arguments&... arguments) const {
     const py::gil_scoped_acquire acquired;
     return c10::make_intrusive<HandedWork>(python_.attr(method)(arguments...));
   }
@@ -172,6 +181,7 @@ class GroupBackend final : public c10d::Backend {
 
   WorkPointer collective(CallName name, c10d::OpType type, const at::Tensor& input, const at::Tensor& output,
                          bool asynchronous, int operation = 0, int root = 0) {
+    ++sequence_;
     CallArguments arguments = message(name, input, root, 0);
     arguments.operation = operation;
     set_input(arguments, input);
@@ -227,6 +237,7 @@ class GroupBackend final : public c10d::Backend {
   std::shared_ptr<const Core> core_;
   Numbers numbers_;
   std::map<c10::DeviceIndex, AsyncLine> lines_;
+  std::atomic<std::uint64_t> sequence_ = 0;
   std::atomic<bool> together_ = false;  // since startCoalescing
 };
 
