@@ -2,7 +2,7 @@
 
 torchrun --standalone --nproc-per-node 2 benchmarks/torch_training.py [--json FILE] [--seconds S]. Blocks of five steps
 take turns; a time is the median of the blocks at the slowest rank. The losses of the first steps must be equal to those
-with NCCL up to rounding. Needs PyTorch with CUDA, a GPU for each rank.
+with NCCL up to rounding. Needs PyTorch with CUDA, a GPU for each rank. WAYWISER_TORCH_FORM chooses the back end's form.
 """
 
 from __future__ import annotations

@@ -275,11 +275,14 @@ interop() {
   .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/tensors_test.py tests/python/group_joining_test.py \
     tests/python/torch_backend_test.py tests/python/torch_init_test.py tests/python/examples_test.py -k "not choose_and_copy and not one_sided" || status=1
   PYTHONPATH=python .venv/bin/python tests/python/torch_calls_test.py "$work/torch_calls_gpu.json" || status=1
+  PYTHONPATH=python .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node 2 benchmarks/torch_calls.py \
+    --json "$work/torch_calls.json" || status=1
   PYTHONPATH=python .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node 2 benchmarks/torch_startup.py \
     >"$work/torch_startup.json" || status=1
   cut -c1-400 "$work/torch_startup.json"
-  .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node "$(nvidia-smi -L | head -n 4 | wc -l)" \
-    tests/python/gpu_interop.py "$work/interop.json" && return $status
+  WAYWISER_TORCH_FORM=cpp .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node 2 tests/python/gpu_interop.py || status=1
+  WAYWISER_TORCH_FORM=python .venv/bin/python -m torch.distributed.run --standalone \
+    --nproc-per-node "$(nvidia-smi -L | head -n 4 | wc -l)" tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
 
 # One program of the CUDA driver API, with the GPU of this machine and, by `waywiser remote`, with the same one elsewhere.

@@ -125,9 +125,7 @@ Region region_of(nb::handle object, const ArrayFacts& facts, Bytes bytes, const 
   if (facts.on_gpu && bytes != 0) {
     const std::shared_ptr<Platform> gpus = platform();
     const std::optional<Place> place = gpus->gpu_of(region.data);
-    if (!place)
-      refuse_array(object,
-                   "is in GPU memory that the GPUs of this group (" + std::string(gpus->backend()) + ") do not have");
+    if (!place) refuse_array(object, why_foreign(*gpus));
     region.place = *place;
   }
   return region;
@@ -157,8 +155,15 @@ ArrayFacts input_facts(nb::handle array) {
 }  // namespace
 
 void refuse_array(nb::handle object, const std::string& why) {
-  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
+  refuse_array(nb::cast<std::string>(object.type().attr("__name__")), why);
+}
+
+void refuse_array(const std::string& type, const std::string& why) {
   throw Error(ErrorKind::invalid_input, "an array was expected, '" + type + "' " + why);
+}
+
+std::string why_foreign(const Platform& gpus) {
+  return "is in GPU memory that the GPUs of this group (" + std::string(gpus.backend()) + ") do not have";
 }
 
 ConstElements input_elements(nb::handle array, const PlatformSource& platform, bool* of_bools) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "waywiser/collective/neighbor_exchange/array_part.hpp"
@@ -17,6 +18,9 @@ class Platform;
 
 // Returns the platform that knows GPU memory. Called only if an array is on a GPU. Throws unavailable.
 using PlatformSource = std::function<std::shared_ptr<Platform>()>;
+
+// That an array is in memory of a GPU that `gpus` does not have.
+std::string why_foreign(const Platform& gpus);
 
 // The elements of an array of any library: buffer protocol, DLPack, __cuda_array_interface__. Valid while the array
 // is. Throws invalid_input in words that name its type.

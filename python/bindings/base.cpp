@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/group_call.hpp"
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json_bounds.hpp"
@@ -84,6 +85,14 @@ void bind_launchers(nb::module_& m) {
 }
 
 }  // namespace
+
+void waywiser::raise_in_python(const std::exception_ptr& thrown) {
+  try {
+    raise_error(thrown, nb::module_::import_("waywiser._core").attr("_error_by_kind").ptr());
+  } catch (const std::exception& error) {  // none of ours
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
 
 void bind_base(nb::module_& m) {
   const nb::module_ errors = nb::module_::import_("waywiser.errors");

@@ -176,6 +176,7 @@ void bind_comm(nb::module_& m) {
   bind_collectives(type);
   bind_prepared(m, type);
   bind_windows(m, type);
+  bind_torch_calls(type);
   m.def(
       "runtime_folder", [] { return runtime_folder().string(); },
       "The private folder of running jobs; made if needed.");

@@ -29,6 +29,7 @@ std::optional<DataType> type_by_name(nanobind::handle array);
 
 // "an array was expected, 'Tensor' is not contiguous".
 [[noreturn]] void refuse_array(nanobind::handle object, const std::string& why);
+[[noreturn]] void refuse_array(const std::string& type, const std::string& why);
 
 // Nothing when the object has no __cuda_array_interface__. Tensors of PyTorch have one, but DLPack knows their
 // bfloat16. Throws invalid_input for what is not version 2 or 3.

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
 #include <memory>
 
 #include "waywiser/base/error.hpp"
@@ -46,6 +47,9 @@ void without_gil(Function function) {
   }
 }
 
+// Sets Python's error to what C++ has thrown, as the functions of the module do. The caller holds the GIL.
+void raise_in_python(const std::exception_ptr& thrown);
+
 // Other ranks may use arrays of this one until its process is gone, which is after the interpreter has ended.
 bool interpreter_ends();
 template <typename Keeper>
@@ -83,6 +87,7 @@ class PyFuture {
 void bind_messages(nanobind::module_& m, nanobind::class_<Group>& type);
 void bind_collectives(nanobind::class_<Group>& type);
 void bind_prepared(nanobind::module_& m, nanobind::class_<Group>& type);
+void bind_torch_calls(nanobind::class_<Group>& type);
 void bind_windows(nanobind::module_& m, nanobind::class_<Group>& type);
 
 }  // namespace waywiser

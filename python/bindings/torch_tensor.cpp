@@ -8,23 +8,8 @@
 namespace nb = nanobind;
 
 namespace waywiser {
-namespace {
 
-bool is_text(nb::handle object, std::string_view expected) {
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length);
-  if (text == nullptr) PyErr_Clear();
-  return text != nullptr && std::string_view(text, static_cast<std::size_t>(length)) == expected;
-}
-
-bool is_tensor(nb::handle object) {
-  const nb::handle type = object.type();
-  const nb::object module = nb::getattr(type, "__module__", nb::none());
-  return (is_text(module, "torch") && is_text(type.attr("__name__"), "Tensor")) ||
-         (is_text(module, "torch.nn.parameter") && is_text(type.attr("__name__"), "Parameter"));
-}
-
-std::optional<DataType> type_of(std::string_view name) {
+std::optional<DataType> torch_type(std::string_view name) {
   constexpr std::pair<std::string_view, DataType> types[] = {{"torch.float32", DataType::float32},
                                                              {"torch.float64", DataType::float64},
                                                              {"torch.float16", DataType::float16},
@@ -47,6 +32,22 @@ std::optional<DataType> type_of(std::string_view name) {
   return {};
 }
 
+namespace {
+
+bool is_text(nb::handle object, std::string_view expected) {
+  Py_ssize_t length = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length);
+  if (text == nullptr) PyErr_Clear();
+  return text != nullptr && std::string_view(text, static_cast<std::size_t>(length)) == expected;
+}
+
+bool is_tensor(nb::handle object) {
+  const nb::handle type = object.type();
+  const nb::object module = nb::getattr(type, "__module__", nb::none());
+  return (is_text(module, "torch") && is_text(type.attr("__name__"), "Tensor")) ||
+         (is_text(module, "torch.nn.parameter") && is_text(type.attr("__name__"), "Parameter"));
+}
+
 ArrayFacts read(nb::handle tensor) {
   ArrayFacts facts;
   facts.on_gpu = nb::cast<bool>(tensor.attr("is_cuda"));
@@ -55,7 +56,7 @@ ArrayFacts read(nb::handle tensor) {
   facts.bytes = nb::cast<Bytes>(tensor.attr("nbytes"));
   const nb::object type = tensor.attr("dtype");
   const std::string name = nb::cast<std::string>(nb::str(nb::handle(type)));  // of a handle: as str() in Python
-  facts.type = type_of(name);
+  facts.type = torch_type(name);
   facts.of_bools = name == "torch.bool";
   if (facts.contiguous) return facts;
   facts.shape = nb::cast<std::vector<std::int64_t>>(nb::tuple(tensor.attr("shape")));

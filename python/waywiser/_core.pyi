@@ -3,6 +3,7 @@ from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
+from typing_extensions import CapsuleType
 
 from waywiser import Error as Error
 
@@ -464,6 +465,8 @@ class Group:
     def wait(self, window: Window, offset: int | None, at_least: int | None) -> None: ...
 
     def flush(self) -> None: ...
+
+    def core_calls(self) -> CapsuleType: ...
 
 class MessageStatus:
     def __init__(self) -> None: ...

@@ -2,7 +2,7 @@
 compared with PyTorch; streams, graphs, windows; times beside NCCL. Rank 0 prints a table and writes JSON.
 
 torchrun --standalone --nproc-per-node 4 gpu_interop.py [RESULT.json]       (WAYWISER_INTEROP_DEVICE=cpu: what there is
-without a GPU, beside Gloo)
+without a GPU, beside Gloo; WAYWISER_TORCH_FORM=python or cpp: the form of the back end)
 """
 
 from __future__ import annotations

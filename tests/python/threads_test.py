@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
-from rank_jobs import HAS_TORCH, run, runtime_folder
+from rank_jobs import HAS_TORCH, TORCHRUN, run, runtime_folder
 from remote_gpu import Server, server
+from torch_forms import form
 
 import waywiser as ww
 
-__all__ = ["runtime_folder", "server"]
+__all__ = ["form", "runtime_folder", "server"]
 
 # Rank 0's first thread receives until the second has tried its calls.
 MEETS = """
@@ -211,8 +214,9 @@ def test_what_another_thread_drops_does_not_disturb_a_call() -> None:
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="no PyTorch")
+@pytest.mark.usefixtures("form")
 @pytest.mark.slow
-def test_autograd_threads_call_the_back_end_of_torch() -> None:
+def test_autograd_threads_call_the_back_end_of_torch(tmp_path: Path) -> None:
     code = """
 import threading, datetime
 import torch, torch.distributed as dist, waywiser.torch_backend
@@ -233,7 +237,11 @@ for grad in grads:
     assert torch.equal(grad, other)
 dist.destroy_process_group()
 """
-    assert run(2, code, program="")[0] == 0
+    path = tmp_path / "program.py"
+    path.write_text(code)
+    command = [*TORCHRUN, "--nproc-per-node", "2", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.slow

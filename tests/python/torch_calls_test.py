@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 from rank_jobs import HAS_TORCH, ROOT, TORCHRUN, runtime_folder
+from torch_forms import form
 
-__all__ = ["runtime_folder"]
+__all__ = ["form", "runtime_folder"]
 
 PAGE = ROOT / "docs" / "torch_calls.md"
 RECORD = ROOT / "docs" / "recorded" / "torch_calls_gpu.json"
@@ -134,6 +135,7 @@ def page(version: str, names: list[str], calls: dict[str, str]) -> str:
 What `init_process_group("waywiser")` makes of every public name of `torch.distributed.distributed_c10d`.
 Host: PyTorch {version}, two ranks, tensors in host memory, {datetime.date.today()}.
 {gpus}
+The back end in C++ and the one in Python make the same of them.
 
 | Name | Host | GPU |
 |---|---|---|
@@ -149,7 +151,7 @@ def write_record(file: Path) -> None:
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
-def test_the_page_has_what_was_seen() -> None:
+def test_the_page_has_what_was_seen(form: str) -> None:
     version, names, calls = seen()
     assert "WRONG" not in calls.values(), calls
     if f"Host: PyTorch {version}," not in PAGE.read_text():

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 from rank_jobs import HAS_TORCH, TORCHRUN, runtime_folder
+from torch_forms import form
 
-__all__ = ["runtime_folder"]
-pytestmark = pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+__all__ = ["form", "runtime_folder"]
+pytestmark = [
+    pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed"),
+    pytest.mark.usefixtures("form"),
+]
 
 PROGRAM = """
 import torch, torch.distributed as dist, waywiser.torch_backend

@@ -35,9 +35,9 @@ class Calls:
 
     group: Group
 
-    def attach(self, group: Group) -> None:
+    def attach(self, group: Group, lock: Any = None) -> None:
         self.group = group
-        self._lock = threading.RLock()  # autograd has threads of its own
+        self._lock = lock or threading.RLock()  # autograd has threads of its own
         self._async_streams: dict[Any, AsyncStream] = {}  # of each GPU
         self._begun_together: list[Work] | None = None  # since start_coalescing
 
@@ -226,6 +226,13 @@ class Calls:
             works, self._begun_together = self._begun_together or [], None
             return Work.of_all(works, self._lock)
 
+    def async_stream(self, device: Any) -> AsyncStream:
+        """The stream of asynchronous operations of a GPU."""
+        own = self._async_streams.get(device)
+        if own is None:
+            own = self._async_streams[device] = AsyncStream(device)
+        return own
+
     def _noted(self, work: Work) -> Work:
         if self._begun_together is not None:
             self._begun_together.append(work)
@@ -261,9 +268,7 @@ class Calls:
             if device is None or not getattr(opts, "asyncOp", True) or torch.cuda.is_current_stream_capturing():
                 call()
                 return self._noted(Work([], result, self._lock))
-            own = self._async_streams.get(device)
-            if own is None:
-                own = self._async_streams[device] = AsyncStream(device)
+            own = self.async_stream(device)
             event = own.enqueue(call, call_on, {id(each): each for each in (*result, *inputs)}.values())
             return self._noted(Work([], result, self._lock, enqueued=event, stream=own.stream))
 

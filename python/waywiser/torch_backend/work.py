@@ -46,7 +46,7 @@ class Work(dist._Work):  # type: ignore[misc]
         self._lock = lock
         self._device = device_of(result)
         self._enqueued = enqueued
-        self._stream = stream
+        self.stream = stream
 
     @classmethod
     def of_all(cls, works: Sequence[Work], lock: threading.RLock) -> Work:
@@ -55,7 +55,7 @@ class Work(dist._Work):  # type: ignore[misc]
         then = [each for work in works for each in work._then]
         result = [tensor for work in works for tensor in work._result]
         events = [work._enqueued for work in works if work._enqueued is not None]
-        stream = works[-1]._stream if events and not futures else None
+        stream = works[-1].stream if events and not futures else None
         return cls(futures, result, lock, then, events[-1] if events else None, stream)
 
     def is_completed(self) -> bool:
@@ -97,9 +97,9 @@ class Work(dist._Work):  # type: ignore[misc]
         waits for it waits for the stream of the operation.
         """
         future = torch.futures.Future(devices=[] if self._device is None else [self._device])
-        if self._stream is None:
+        if self.stream is None:
             self.wait()
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self.stream):
             future.set_result(self._result)
         return future
 
