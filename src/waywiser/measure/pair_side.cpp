@@ -1,7 +1,7 @@
 #include "waywiser/measure/pair_side.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/calm.hpp"
+#include "waywiser/measure/disturbance.hpp"
 
 namespace waywiser {
 namespace {
@@ -12,12 +12,12 @@ constexpr std::int64_t most_repetitions = 100'000'000;
 
 Path path_of(const Json& command) { return path_from_json(require(command, "path", pair_command), pair_command); }
 
-Seats seats_from_json(const Json& value, std::string_view source) {
+SpinCpus spin_cpus_from_json(const Json& value, std::string_view source) {
   const auto cpu = [](const Json& entry) {
     return entry.is_number_integer() && entry >= -1 && entry < CPU_SETSIZE ? entry.get<int>() : -2;
   };
   if (value.size() != 2 || cpu(value[0]) == -2 || cpu(value[1]) == -2)
-    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'seats' must be two CPUs");
+    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'spin_cpus' must be two CPUs");
   return {cpu(value[0]), cpu(value[1])};
 }
 
@@ -36,7 +36,7 @@ Json to_json(const PairRun& run) {
           {"repetitions", run.repetitions},
           {"seed", run.seed},
           {"first", run.first},
-          {"seats", {run.seats.source, run.seats.destination}}};
+          {"spin_cpus", {run.spin_cpus.source, run.spin_cpus.destination}}};
 }
 
 PairRun pair_run_from_json(const Json& value, std::string_view source) {
@@ -46,7 +46,7 @@ PairRun pair_run_from_json(const Json& value, std::string_view source) {
   run.repetitions = static_cast<int>(require_integer(value, "repetitions", source, 1, most_repetitions));
   run.seed = static_cast<std::uint64_t>(require_integer(value, "seed", source, 0, INT64_MAX));
   run.first = static_cast<Bytes>(require_integer(value, "first", source, 0, INT64_MAX));
-  run.seats = seats_from_json(require_array(value, "seats", source), source);
+  run.spin_cpus = spin_cpus_from_json(require_array(value, "spin_cpus", source), source);
   return run;
 }
 
@@ -101,9 +101,9 @@ Json PairSide::run(const Json& command, Deadline deadline, const Release& releas
   const auto buffers = buffers_.find(buffers_key(path));
   if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
     throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": run before its path and buffers are open");
-  const Calm calm;
+  const Disturbance disturbance;
   PairResult result = road->second->run(buffers->second, run, deadline, release);
-  result.disturbed = calm.disturbed();
+  result.disturbed = disturbance.disturbed();
   return to_json(result);
 }
 

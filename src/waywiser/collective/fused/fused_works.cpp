@@ -1,4 +1,4 @@
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 
 #include <algorithm>
 
