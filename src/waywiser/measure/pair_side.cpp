@@ -28,7 +28,7 @@ Json to_json(const PairResult& result) {
 
 }  // namespace
 
-std::string road_key(const Path& path) { return pair_text(path) + " " + label(path); }
+std::string connection_key(const Path& path) { return pair_text(path) + " " + label(path); }
 
 Json to_json(const PairRun& run) {
   return {{"operation", name(run.operation)},
@@ -76,9 +76,9 @@ Json PairSide::perform(const Json& command, Deadline deadline, const Release& re
     buffers_.clear();
   } else if (verb == "open") {
     const Path path = path_of(command);
-    roads_[road_key(path)] = std::make_unique<PairConnection>(platform_, path, role_, channel_, flags_);
+    connections_[connection_key(path)] = std::make_unique<PairConnection>(platform_, path, role_, channel_, flags_);
   } else if (verb == "close") {
-    roads_.erase(require_string(command, "road", pair_command));
+    connections_.erase(require_string(command, "connection", pair_command));
   } else {
     throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": unknown command " + quoted(verb, 40));
   }
@@ -97,12 +97,12 @@ void PairSide::make_buffers(const Json& command, Deadline deadline) {
 Json PairSide::run(const Json& command, Deadline deadline, const Release& release) {
   const Path path = path_of(command);
   const PairRun run = pair_run_from_json(command, pair_command);
-  const auto road = roads_.find(road_key(path));
+  const auto connection = connections_.find(connection_key(path));
   const auto buffers = buffers_.find(buffers_key(path));
-  if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
+  if (connection == connections_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
     throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": run before its path and buffers are open");
   const Disturbance disturbance;
-  PairResult result = road->second->run(buffers->second, run, deadline, release);
+  PairResult result = connection->second->run(buffers->second, run, deadline, release);
   result.disturbed = disturbance.disturbed();
   return to_json(result);
 }
@@ -113,9 +113,9 @@ Json PairSide::first_use(const Path& path, Deadline deadline) {
   PairBuffers buffers(platform_, path, role_, once.capacity(), deadline);
   channel_.exchange({{"ready", true}}, deadline);
   const Seconds before = now_seconds();
-  PairConnection road(platform_, path, role_, channel_, flags_);
+  PairConnection connection(platform_, path, role_, channel_, flags_);
   buffers.share(channel_, deadline);
-  PairResult result = road.run(buffers, once, deadline);
+  PairResult result = connection.run(buffers, once, deadline);
   result.seconds = now_seconds() - before;
   return to_json(result);
 }
