@@ -127,11 +127,11 @@ Seconds exchange_time(const sim::NodeModel& node, const sim::ClusterSpec& cluste
   return least(
       [&](sim::DirectRdma direct) {
         sim::World world(node, cluster);
-        const sim::RankRoutes roads(world, direct);
+        const sim::RankRoutes routes(world, direct);
         sim::StepCosts costs;
         costs.reduce_rate = node.reduce_rate();
         costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
-        const Seconds ran = sim::ScheduleRun(world, roads, ranks, schedule_of, costs).run().seconds;
+        const Seconds ran = sim::ScheduleRun(world, routes, ranks, schedule_of, costs).run().seconds;
         return ran + node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
       },
       cluster.network.nodes);

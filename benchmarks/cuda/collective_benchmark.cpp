@@ -15,7 +15,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/device/cuda/check.hpp"
 
 namespace waywiser {

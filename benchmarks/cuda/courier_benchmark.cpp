@@ -17,7 +17,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/kernels/pattern.hpp"
-#include "waywiser/measure/seats.hpp"
+#include "waywiser/measure/spin_cpus.hpp"
 #include "waywiser/transport/courier/courier.hpp"
 #include "waywiser/transport/memory_message.hpp"
 #include "waywiser/transport/peer_channel.hpp"
@@ -34,7 +34,7 @@ constexpr int rounds = 5;
 Deadline soon() { return Deadline::in(60); }
 
 // Two processes that spin must not share a core.
-Seats seats() { return choose_seats(seat_choices({"courier", host(0), gpu(0), 2, {}})); }
+SpinCpus spin_cpus() { return choose_spin_cpus(spin_cpu_choices({"courier", host(0), gpu(0), 2, {}})); }
 
 struct Case {
   Bytes bytes = 0;
@@ -126,7 +126,7 @@ class Child {
 // The host's end of the courier: no CUDA in this process.
 void serve_courier(PeerChannel& channel) {
   const auto platform = open_host_platform();
-  const Seated seated(seats().source);
+  const OnCpu bound(spin_cpus().source);
   channel.receive(soon());  // the other end is there
   const auto pair = open_courier({"courier", host(0), gpu(0), 2, {}}, {*platform, &channel});
   const auto stream = platform->open_stream(host(0));
@@ -164,7 +164,7 @@ void serve_memcpy(PeerChannel& channel) {
   std::map<bool, Memory> near;
   for (const bool pinned : {true, false})
     near[pinned] = platform->allocate(host(0), capacity, pinned ? Allocation::pinned : Allocation::pageable);
-  const Seated seated(seats().source);
+  const OnCpu bound(spin_cpus().source);
   cudaSetDevice(0);
   for (;;) {
     const Json command = channel.receive(Deadline::in(600)).first;
@@ -323,7 +323,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   const auto platform = open_cuda_platform();
-  const Seated seated(seats().destination);
+  const OnCpu bound(spin_cpus().destination);
   Bench bench;
   if (argc == 2 && std::strcmp(argv[1], "--sweep") == 0)
     sweep(bench, *platform);

@@ -6,7 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/bindings.hpp"
-#include "waywiser/measure/calm.hpp"
+#include "waywiser/measure/disturbance.hpp"
 #include "waywiser/measure/profile_fields.hpp"
 
 namespace nb = nanobind;
@@ -26,12 +26,12 @@ class PyContest final : public Contest {
 
  private:
   std::vector<Sample> take(std::size_t which, int repetitions) override {
-    const Calm calm;
+    const Disturbance disturbance;
     const nb::object answer = take_(which, repetitions, !looking());
     if (answer.is_none()) return {{.failed = "it is not offered"}};
     std::vector<Sample> samples;
     for (const double seconds : nb::cast<std::vector<double>>(answer)) samples.push_back({.seconds = seconds});
-    if (!samples.empty()) samples.back().disturbed = calm.disturbed();
+    if (!samples.empty()) samples.back().disturbed = disturbance.disturbed();
     return samples;
   }
 

@@ -16,7 +16,7 @@
 #include "bindings/array.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/device/platform.hpp"
-#include "waywiser/halo/agreement.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/halo/boundary.hpp"
 #include "waywiser/halo/gathered_grid.hpp"
 #include "waywiser/halo/grid.hpp"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from waywiser import cli
+from waywiser.cli.program import build_command
 
 from .markdown import fenced, page
 
@@ -19,7 +20,7 @@ def _help(command: Any, name: str) -> str:
 
 def command_line_page() -> str:
     run = cli.run
-    program = cli.build_command(list(cli.VERBS))
+    program = build_command(list(cli.VERBS))
     cli.run = run  # the module of the verb `run` has taken its place
     parts = ["# Command line reference", fenced(_help(program, "waywiser"))]
     for verb in cli.VERBS:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser import __version__, cli
+from waywiser.cli.program import build_command
 
 _ENVIRONMENT = """\
 .SH ENVIRONMENT
@@ -60,7 +61,7 @@ def _page(command: Any, name: str, line: str, more: str) -> str:
 def man_pages() -> dict[str, str]:
     """File name -> page: waywiser.1 with the list of verbs, waywiser-VERB.1 for each."""
     run = cli.run
-    program = cli.build_command(list(cli.VERBS))
+    program = build_command(list(cli.VERBS))
     cli.run = run  # the module of the verb `run` has taken its place
     verbs = _items("VERBS", list(cli.VERBS.items()))
     pages = {"waywiser.1": _page(program, "waywiser", "measures paths between memories, chooses the fastest", verbs)}

@@ -217,6 +217,9 @@ TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
   options.size = 7;
   ww_group* other = nullptr;
   expect_refused(ww_join(&options, &other), "of 7 bytes");
+  options.size = sizeof options;
+  options.max_ctas = -1;
+  expect_refused(ww_join(&options, &other), "max_ctas is -1");
   EXPECT_EQ(other, nullptr);
 
   ASSERT_EQ(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << c_error_text();

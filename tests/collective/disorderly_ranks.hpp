@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/fused/ll128_body.hpp"
 #include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
-#include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
 
 namespace waywiser::fused {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/collective/disorderly_ranks.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
 #include "waywiser/collective/on_stream/failure.hpp"
 

@@ -8,7 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 
 namespace waywiser {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tests/collective/gpu_sums.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/gpu/group_memory.hpp"
 #include "waywiser/comm/peer_memory/receive_arena.hpp"
 

@@ -64,6 +64,29 @@ TEST(HostMessageSizes, OneWayCanBeAskedFor) {
   EXPECT_GT(only_host_way("ucx", 8)->ucx, no_end);
 }
 
+// Between far cores both ranks copy: by default, and with one line in spite of a plan. What is measured is UCX.
+TEST(HostMessageSizes, APlanThatFarCoresDoNotFollowIsTold) {
+  int asked = 0;
+  const auto close = [&] { return ++asked > 0; };
+  const auto far = [&] { return ++asked == 0; };
+  HostMessageSizes usual = host_message_sizes(nullptr, 1000), planned = sizes_of({{0, 1000, "ucx"}}),
+                   measured = *only_host_way("ucx", 8);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(usual.is_by_ucx(1000, close));
+  EXPECT_TRUE(planned.is_by_ucx(1000, close));
+  EXPECT_FALSE(usual.is_by_ucx(1000, far));
+  EXPECT_TRUE(measured.is_by_ucx(1000, far));
+  EXPECT_EQ(asked, 3);
+  EXPECT_FALSE(planned.is_by_ucx(1001, far));
+  EXPECT_EQ(asked, 3) << "it does not matter";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(planned.is_by_ucx(1000, far));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "waywiser: message of host arrays: ucx, which the plan has, does not run: the cores of two ranks are far "
+            "apart, so both copy\n");
+}
+
 // Both ways at once, blocking and begun, then a collective.
 void exchange_all_sizes(Group& group) {
   const int other = 1 - group.rank();

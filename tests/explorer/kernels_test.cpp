@@ -6,10 +6,10 @@
 
 #include "tests/explorer/expect.hpp"
 #include "tests/explorer/explored_block.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/fused/ll128_body.hpp"
 #include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
-#include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
 #include "waywiser/collective/on_stream/failure.hpp"

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "heap": {"base", "device", "kernels", "policy", "comm", "group"},
     "halo": {"base", "device", "topology", "measure", "policy", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
-    "table": {"base", "device", "comm", "group", "halo"},
+    "table": {"base", "device", "comm", "group"},
     "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},

@@ -76,19 +76,19 @@ TEST(OneProcessMeter, UnavailableAndTooLargeAreErrorsThatLeaveItUsable) {
   EXPECT_EQ(meter.verify(staged, Operation::latency, 1000), std::nullopt);
 }
 
-TEST(Crew, RunsAllMembersAndPassesFailuresOn) {
-  Crew crew;
+TEST(MeasuringThreads, RunsAllMembersAndPassesFailuresOn) {
+  MeasuringThreads threads;
   for (const int members : {1, 4, 2, 5}) {
     std::atomic<int> seen = 0;
-    EXPECT_GE(crew.run(members, [&](int member) { seen += 1 << member; }), 0);
+    EXPECT_GE(threads.run(members, [&](int member) { seen += 1 << member; }), 0);
     EXPECT_EQ(seen.load(), (1 << members) - 1);
   }
-  EXPECT_THROW(crew.run(3,
-                        [](int member) {
-                          if (member == 2) throw Error(ErrorKind::device, "made to fail");
-                        }),
+  EXPECT_THROW(threads.run(3,
+                           [](int member) {
+                             if (member == 2) throw Error(ErrorKind::device, "made to fail");
+                           }),
                Error);
-  EXPECT_GE(crew.run(3, [](int) {}), 0);
+  EXPECT_GE(threads.run(3, [](int) {}), 0);
 }
 
 }  // namespace

@@ -108,9 +108,9 @@ TEST(PeerProcess, RefusesARunBeforeItIsOpen) {
                  {"repetitions", 1},
                  {"seed", 0},
                  {"first", 0},
-                 {"seats", {-1, -1}}};
-  const std::vector<std::pair<std::string, Json>> changes{{"bytes", 8},           {"bytes", -1},  {"repetitions", 0},
-                                                          {"operation", "dance"}, {"path", "no"}, {"seats", {-2, 0}}};
+                 {"spin_cpus", {-1, -1}}};
+  const std::vector<std::pair<std::string, Json>> changes{
+      {"bytes", 8}, {"bytes", -1}, {"repetitions", 0}, {"operation", "dance"}, {"path", "no"}, {"spin_cpus", {-2, 0}}};
   for (const auto& [key, value] : changes) {
     PeerProcess peer(WAYWISER_PEER_PATH);
     answer_to(peer, begin());

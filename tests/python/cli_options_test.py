@@ -20,6 +20,7 @@ from verb_runs import Run
 from waywiser import cli
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
+from waywiser.cli.program import build_command
 
 ROOT = Path(__file__).parents[2]
 # A command for each verb with a folder of results that says, as an error or a comment, that this folder has nothing.
@@ -36,7 +37,7 @@ NAMES = ("--results", "-r")
 
 def commands() -> dict[str, Any]:
     run = cli.run
-    found: dict[str, Any] = cli.build_command(list(cli.VERBS)).commands
+    found: dict[str, Any] = build_command(list(cli.VERBS)).commands
     cli.run = run  # the module of the verb `run` has taken its place
     return found
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
+from waywiser.cli.program import run_command
 from waywiser.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -117,10 +118,13 @@ def test_without_a_verb_it_prints_the_doors_of_the_readme(arguments: list[str]) 
 
 def test_help_and_doors_load_no_verb_no_heavy_package_and_nothing_of_what_programs_use() -> None:
     script = (
-        "import sys; from waywiser import cli; cli.run(['--help']); cli.run([]);"
+        "import sys; from waywiser import cli; cli.run(['--help']);"
+        "helped = set(sys.modules); cli.run([]);"
         "unneeded = {'numpy', 'matplotlib', 'plotly', 'waywiser._core', *(f'waywiser.cli.{v}' for v in cli.VERBS)};"
         "unneeded |= {f'waywiser.{room}' for room in ('group', 'halo', 'heap', 'offload')};"
-        "sys.exit(str(unneeded & set(sys.modules)) if unneeded & set(sys.modules) else 0)"
+        "heavy = {name for name in helped if name.split('.')[0] in ('typer', 'click', 'rich', 'asyncio')};"
+        "found = unneeded & set(sys.modules) | heavy;"
+        "sys.exit(str(found) if found else 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -130,3 +134,16 @@ def test_a_verb_starts_without_what_would_double_its_time() -> None:
     """Typer from 0.29 on imports pydantic for every verb, and builds models of its options."""
     script = "import sys; from waywiser import cli; sys.exit(cli.run(['topology']) or 'pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+
+
+def test_help_is_what_typer_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.run(["--help"]) == 0
+    prepared = capsys.readouterr().out
+    assert run_command(["--help"]) == 0
+    assert prepared == capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.run(["--help"]) == 0
+    folded = capsys.readouterr().out
+    assert max(map(len, folded.splitlines())) <= 60
+    assert folded.split() == prepared.split()

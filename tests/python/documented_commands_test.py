@@ -13,6 +13,7 @@ import typer.main
 
 from waywiser import cli
 from waywiser.cli.doors import DOORS
+from waywiser.cli.program import build_app
 
 ROOT = Path(__file__).parents[2]
 DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -46,7 +47,7 @@ def command_of(verb: str) -> Any:
     """As the command line builds it. The module of the verb `run` must not take the place of `cli.run`."""
     run = cli.run
     try:
-        group = typer.main.get_command(cli.build_app([verb]))
+        group = typer.main.get_command(build_app([verb]))
     finally:
         cli.run = run
     return group.commands[verb]  # type: ignore[attr-defined]

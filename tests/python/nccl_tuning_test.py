@@ -12,7 +12,7 @@ from made_up_nccl import NO_END, TUNER, ask, plan, program
 
 from waywiser import _core
 from waywiser.apply.job_libraries import find_job_libraries
-from waywiser.apply.nccl_tuner import with_tuner
+from waywiser.apply.nccl_tuner_switch import with_tuner
 from waywiser.apply.setting import Settings, read_settings
 from waywiser.bench.nccl_communicators import Communicators, plan_of
 from waywiser.cli import run

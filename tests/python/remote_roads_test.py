@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import types
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,32 @@ def test_wrong_bytes_end_the_measurement(server: Server, monkeypatch: pytest.Mon
             measured(gpu, [4096], 0.1, lambda *_: None)
         with pytest.raises(ww.InputError, match="no road was measured: the server"):
             measured(gpu, [gpu.memory], 0.1, lambda *_: None)
+
+
+class Counting:
+    """A GPU that counts the arrays that it is given."""
+
+    memory, name, _plain = 1 << 30, "made up", False
+
+    def __init__(self) -> None:
+        self.given: dict[str, int] = {}
+
+    def use_road(self, road: str) -> None:
+        self.road = road
+
+    def array(self, values: Any) -> Any:
+        self.given[self.road] = self.given.get(self.road, 0) + 1
+        return types.SimpleNamespace(get=lambda: values)
+
+    def synchronize(self) -> None:
+        pass
+
+
+def test_a_transfer_there_and_back_gives_both_times() -> None:
+    gpu: Any = Counting()
+    found = measured(gpu, [4096], 0.0, lambda *_: None)
+    assert {point["samples"] for one in found for point in one["points"]} == {3}
+    assert gpu.given == dict.fromkeys(DATA_ROADS, 4), "one turn to warm up, three that count"
 
 
 def test_tune_remote_measures_all_gpus_of_a_server(server: Server, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-// Nodes of several types in one cluster, and the roads between them.
+// Nodes of several types in one cluster, and the routes between them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

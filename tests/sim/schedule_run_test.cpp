@@ -39,17 +39,17 @@ Step step(StepKind kind, std::uint32_t round, int peer) {
 TEST(ScheduleRun, AMessageTakesItsRoad) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));
-  const RankRoutes roads(world, DirectRdma::on);
-  const TimedRoute road = roads.road(0, 8);
+  const RankRoutes routes(world, DirectRdma::on);
+  const TimedRoute route = routes.route(0, 8);
   const auto make = [](int rank) {
     Schedule schedule{"by hand", rank, 16, 8, 8, 0, {}};
     if (rank == 0) schedule.steps = {step(StepKind::send, 0, 8)};
     if (rank == 8) schedule.steps = {step(StepKind::receive, 0, 0)};
     return schedule;
   };
-  const Ran ran = ScheduleRun(world, roads, 16, make, {}).run();
+  const Ran ran = ScheduleRun(world, routes, 16, make, {}).run();
   EXPECT_EQ(ran.messages, 1u);
-  EXPECT_DOUBLE_EQ(ran.seconds, road.latency + 32 / roads.slowest(road));
+  EXPECT_DOUBLE_EQ(ran.seconds, route.latency + 32 / routes.slowest(route));
 }
 
 bool same(const TimedRoute& a, const TimedRoute& b) {
@@ -87,13 +87,13 @@ TEST(ScheduleRun, WriteReadsFromHostMemory) {
 TEST(ScheduleRun, SaysThatAScheduleNeverEnds) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));
-  const RankRoutes roads(world, DirectRdma::on);
+  const RankRoutes routes(world, DirectRdma::on);
   const auto make = [](int rank) {
     Schedule schedule{"by hand", rank, 2, 8, 8, 0, {}};
     if (rank == 1) schedule.steps = {step(StepKind::receive, 0, 0)};
     return schedule;
   };
-  EXPECT_THROW(ScheduleRun(world, roads, 2, make, {}).run(), Error);
+  EXPECT_THROW(ScheduleRun(world, routes, 2, make, {}).run(), Error);
 }
 
 // Every row of the table of algorithms runs unchanged, moves what its cost formula says at most, and takes longer for

@@ -52,7 +52,7 @@ def apply(
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.kept_settings import keep_prediction, keep_settings, known_before, with_others
     from waywiser.apply.known_versions import told_libraries
-    from waywiser.apply.nccl_tuner import with_tuner
+    from waywiser.apply.nccl_tuner_switch import with_tuner
     from waywiser.apply.propose import settings_for
     from waywiser.apply.targets import wanted_in
     from waywiser.cli.machines import machine_named, machines_named

@@ -66,9 +66,3 @@ class Policy:
     def interfaces(self) -> list[str]:
         """Where packets come in, each once, in order."""
         return list(dict.fromkeys(rule.on for rule in self.rules))
-
-    @property
-    def all_interfaces(self) -> list[str]:
-        """Also those at which packets leave."""
-        names = [name for rule in self.rules for name in (rule.on, *rule.ports, rule.mirror) if name]
-        return list(dict.fromkeys(names))

@@ -14,9 +14,10 @@ from waywiser import _core
 from waywiser.profile import Profile
 from waywiser.simulator.calibration_errors import by_kind, errors, leave_one_out, straight_lines
 from waywiser.simulator.costs import COSTS, COSTS_VERSION, parts
-from waywiser.simulator.fit import Show, fit
+from waywiser.simulator.fit import fit
 from waywiser.simulator.measured import Key, Measured
 from waywiser.simulator.ratio_curves import Curve, curves
+from waywiser.stages import Show
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from waywiser import _core
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.costs import costs_json
+from waywiser.stages import Show, Watch
 
 # Operation -> algorithms that are compared by default.
 COMPARED = {
@@ -30,7 +31,6 @@ COMPARED = {
 # memory and read host memory. "best": for each size "on" or "off", with which the whole operation takes less time.
 GDR = ("off", "on", "near", "write")
 BEST, _SETTINGS = "best", ("on", "off")
-Show = Callable[[int, int, float, str], None]
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,7 @@ class Collective:
             for setting in (_SETTINGS if case[1] == BEST and case[2] > 1 else case[1:2])
         ]
 
-        def progress(text: str) -> bool:
-            told = json.loads(text)
-            show(int(told["done"]), int(told["total"]), 0.0, str(told["label"]))
-            return True
-
-        results = self._simulated([self._trial(name, setting, *more) for (name, _, *more), setting in tried], progress)
+        results = self._simulated([self._trial(name, setting, *more) for (name, _, *more), setting in tried], show)
         gpus = max(1, len(self.topology.ids("gpu")))
         best: dict[tuple[str, str, int, int], tuple[dict[str, Any], str]] = {}
         for (case, setting), result in zip(tried, results, strict=True):
@@ -98,7 +93,7 @@ class Collective:
         if self.trace:
             name, _, nodes, size = wanted[-1]
             trial = self._trial(name, best[wanted[-1]][1], nodes, size)
-            self.last_trace = self._simulated([trial], progress, trace=True)[0].get("trace") or {}
+            self.last_trace = self._simulated([trial], show, trace=True)[0].get("trace") or {}
         cases = []
         for (algorithm, direct, nodes, size), (result, _) in best.items():
             ranks = self.ranks or nodes * gpus
@@ -110,13 +105,11 @@ class Collective:
             cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, messages, rounds, rounds_run))
         return cases
 
-    def _simulated(
-        self, trials: list[dict[str, Any]], progress: Callable[[str], bool], trace: bool = False
-    ) -> list[dict[str, Any]]:
+    def _simulated(self, trials: list[dict[str, Any]], show: Show, trace: bool = False) -> list[dict[str, Any]]:
         """The core's results, in the order of the trials; with `trace` the timeline of the last one."""
         costs = costs_json(self.cluster.costs, self.topology.name)
         request = json.dumps({"trials": trials, "trace": trace})
-        answer = json.loads(_core.simulate_collectives(self.topology, costs, request, progress))
+        answer = json.loads(_core.simulate_collectives(self.topology, costs, request, Watch(show).progress))
         self.assumed = added(self.assumed, answer)
         found: list[dict[str, Any]] = answer["results"]
         return found

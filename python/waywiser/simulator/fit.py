@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from waywiser.simulator.measured import Measured, Times, key_of
+from waywiser.stages import Show
 
 # Mechanism -> costs that change its times.
 FITTED: dict[str, tuple[str, ...]] = {
@@ -36,7 +37,6 @@ FITTED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _STEPS = (2.0, 1.3, 1.08, 1.02)
 _SCALE = 0.05
-Show = Callable[[int, int, float, str], None]
 
 
 def _loss(measured: Measured, predicted: Times, half: int | None) -> float:

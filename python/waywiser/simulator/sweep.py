@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.costs import costs_json
+from waywiser.stages import Show, Watch
 
 OPERATIONS = {"latency": "latency", "bandwidth": "streaming", "bidirectional": "bidirectional"}
 # The settings of `--vary`, with their values.
@@ -20,7 +20,6 @@ WAY = "ucx transports=ib"
 # Transports of UCX that go from node to node; all other paths are within the first node.
 BETWEEN_NODES = ("ib", "roce", "rc", "dc", "ud", "network-tcp")
 _EQUAL = 1 + 1e-6
-Show = Callable[[int, int, float, str], None]
 
 
 def path_in(text: str) -> tuple[str, dict[str, str]]:
@@ -109,14 +108,11 @@ class Sweep:
         }
 
     def run(self, show: Show) -> list[Curve]:
-        def progress(text: str) -> bool:
-            told = json.loads(text)
-            show(int(told["done"]), int(told["total"]), 0.0, str(told["label"]))
-            return True
-
         costs = costs_json(self.values, self.topology.name)
         others = [(one, costs_json(self.values, one.name)) for one in self.others]
-        answer = json.loads(_core.simulate(self.topology, costs, json.dumps(self.request()), progress, others))
+        answer = json.loads(
+            _core.simulate(self.topology, costs, json.dumps(self.request()), Watch(show).progress, others)
+        )
         self.assumed = added([], answer)
         curves = []
         for setting, result in zip(self.settings(), answer["results"], strict=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from waywiser.apply.nccl_tuner import DEFAULT_WAY, environment_for
+from waywiser.apply.nccl_tuner_switch import DEFAULT_WAY, environment_for
 from waywiser.bench.conduct import Case
 from waywiser.bench.nccl_communicators import plan_of
 from waywiser.bench.operations import OPERATIONS

@@ -24,6 +24,7 @@ JoinOptions join_options(const ww_join_options& asked) {
   if (asked.timeout != 0) options.timeout = asked.timeout;
   if (asked.progress_thread != 0) options.progress_thread = true;
   options.threads = asked.threads != 0;
+  if (asked.max_ctas != 0) options.max_ctas = asked.max_ctas;
   if (asked.virtual_gpus != 0) {
     VirtualMachine machine;
     machine.gpus = asked.virtual_gpus;

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "waywiser/c/handles.hpp"
-#include "waywiser/halo/agreement.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/halo/gathered_grid.hpp"
 
 using namespace waywiser;

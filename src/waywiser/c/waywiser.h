@@ -133,6 +133,7 @@ typedef struct ww_join_options {
   int progress_thread; /* 1: operations progress while the program computes; 0: WAYWISER_PROGRESS_THREAD, or no */
   int virtual_gpus;    /* for tests without a GPU: number of virtual GPUs of 1 GiB that replace CUDA's */
   int threads;         /* 1: threads may use different groups at once; calls that wait then give way to each other */
+  int max_ctas;        /* most blocks of a kernel of a collective of GPU arrays; 0: WAYWISER_MAX_CTAS, or no limit */
 } ww_join_options;
 
 /* What ranks need to meet without a launcher. It holds the job's secret: whoever has it can become a rank. */

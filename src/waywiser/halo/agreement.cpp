@@ -1,20 +1,14 @@
 #include "waywiser/halo/agreement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "waywiser/comm/schedule_check.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/group/group.hpp"
 
 namespace waywiser {
 namespace {
-
-struct RankFailure {
-  bool failed = false;
-  ErrorKind kind = ErrorKind::io;
-  std::array<char, 400> text{};
-};
 
 template <typename T>
 ConstElements as_elements(const T* values, std::size_t count) {
@@ -47,18 +41,6 @@ struct SidesByPeer {
 };
 
 }  // namespace
-
-void throw_at_all(Group& group, const std::optional<Error>& failed) {
-  RankFailure mine;
-  if (failed) {
-    mine.failed = true;
-    mine.kind = failed->kind();
-    std::string(failed->what()).copy(mine.text.data(), mine.text.size() - 1);
-  }
-  const std::vector<RankFailure> all = of_all(group, mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank].failed) throw Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].text.data());
-}
 
 void require_equal(Group& group, std::uint64_t value, const std::string& what) {
   const std::vector<std::uint64_t> all = of_all(group, value);

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "waywiser/base/error.hpp"
 #include "waywiser/comm/schedule.hpp"
 #include "waywiser/halo/partition.hpp"
 
@@ -17,8 +15,6 @@ struct HaloGrid;
 
 // All are collective, and throw the same at all ranks.
 
-// Throws what any rank has failed with, if one has: "rank 3: ...".
-void throw_at_all(Group& group, const std::optional<Error>& failed);
 // Throws invalid_input if a rank has another value than rank 0: "rank 3 has other WHAT than rank 0".
 void require_equal(Group& group, std::uint64_t value, const std::string& what);
 // The same of several values, of which every rank has equally many: "rank 3 has another WHAT than rank 0" for the first
@@ -42,16 +38,5 @@ std::vector<std::uint8_t> told_by_side(Group& group, const HaloPartition& partit
                                        std::span<const std::uint8_t> mine);
 // The distinct words of all ranks, ascending.
 std::vector<std::uint64_t> union_of_all(Group& group, std::span<const std::uint64_t> mine);
-
-// What `function` throws.
-template <typename Function>
-std::optional<Error> failure_of(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  return {};
-}
 
 }  // namespace waywiser

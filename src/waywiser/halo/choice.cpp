@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_state.hpp"
 #include "waywiser/halo/samples.hpp"

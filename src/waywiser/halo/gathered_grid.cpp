@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/agreement.hpp"
 

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/halo/gpu_run.hpp"
 
 namespace waywiser {

@@ -6,7 +6,6 @@
 #include "waywiser/collective/device_schedule/local_program.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"
-#include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_run.hpp"
 
 namespace waywiser {

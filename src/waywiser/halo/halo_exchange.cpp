@@ -10,6 +10,7 @@
 #include "waywiser/comm/session/call_arrays.hpp"
 #include "waywiser/device/peer_switch.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_state.hpp"
 

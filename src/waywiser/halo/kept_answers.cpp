@@ -8,6 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/fingerprint_hash.hpp"
 #include "waywiser/base/json.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/side_kind.hpp"

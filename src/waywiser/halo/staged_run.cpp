@@ -1,6 +1,7 @@
 #include <optional>
 #include <utility>
 
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/halo/gpu_run.hpp"
 #include "waywiser/halo/strided_parts.hpp"
 

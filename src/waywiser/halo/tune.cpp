@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/fingerprint_hash.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/group/inside.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/contest.hpp"

@@ -71,14 +71,14 @@ Bytes LoadedMeter::largest(const Path& path) const {
   return paths.size() == 1 ? alone : std::min(alone, room_of_pair(paths));
 }
 
-const std::vector<Seats>& LoadedMeter::seats_of(const std::vector<Path>& paths) {
+const std::vector<SpinCpus>& LoadedMeter::spin_cpus_of(const std::vector<Path>& paths) {
   std::string key;
   for (const Path& path : paths) key += pair_text(path) + " ";
-  const auto [entry, fresh] = seats_.try_emplace(key, paths.size());
+  const auto [entry, fresh] = spin_cpus_.try_emplace(key, paths.size());
   if (!fresh || simulated()) return entry->second;
-  std::vector<SeatChoices> choices;
-  for (const Path& path : paths) choices.push_back(seat_choices(path));
-  return entry->second = choose_seats(choices);
+  std::vector<SpinCpuChoices> choices;
+  for (const Path& path : paths) choices.push_back(spin_cpu_choices(path));
+  return entry->second = choose_spin_cpus(choices);
 }
 
 void LoadedMeter::make_ready(const std::vector<Path>& paths, const PairRun& run) {
@@ -94,7 +94,7 @@ std::vector<LoadedMeter::Both> LoadedMeter::move(const std::vector<Path>& paths,
   make_ready(paths, run);
   const auto pairs = static_cast<int>(paths.size());
   turn_ += paths.size();  // no pattern twice
-  const std::vector<Seats>& seats = seats_of(paths);
+  const std::vector<SpinCpus>& spin_cpus = spin_cpus_of(paths);
   StartBarrier line(pairs);
   const TwoProcessMeter::Company company{pairs, [&](Deadline deadline) { line.wait(deadline); }};
   std::vector<Both> moved(paths.size());
@@ -117,11 +117,11 @@ std::vector<LoadedMeter::Both> LoadedMeter::move(const std::vector<Path>& paths,
   });
   const auto go = step([&](std::size_t pair) {
     PairRun own = run;
-    own.seats = seats[pair];
+    own.spin_cpus = spin_cpus[pair];
     if (run.seed != 0) own.seed = (turn_ - pair) << 16;
     moved[pair] = meters_[pair]->run(paths[pair], own, company);
   });
-  crew_.run(pairs, go, prepare);
+  threads_.run(pairs, go, prepare);
   line.rethrow();
   return moved;
 }

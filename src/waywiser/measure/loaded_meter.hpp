@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "waywiser/measure/crew.hpp"
+#include "waywiser/measure/measuring_threads.hpp"
 #include "waywiser/measure/two_process_meter.hpp"
 
 namespace waywiser {
@@ -37,7 +37,7 @@ class LoadedMeter : public Meter {
 
   std::vector<Path> together(const Path& path) const;
   Bytes room_of_pair(const std::vector<Path>& paths) const;
-  const std::vector<Seats>& seats_of(const std::vector<Path>& paths);
+  const std::vector<SpinCpus>& spin_cpus_of(const std::vector<Path>& paths);
   void make_ready(const std::vector<Path>& paths, const PairRun& run);
   std::vector<Both> move(const std::vector<Path>& paths, const PairRun& run);
 
@@ -47,9 +47,9 @@ class LoadedMeter : public Meter {
   std::size_t most_;
   std::vector<std::unique_ptr<TwoProcessMeter>> meters_;  // the first one also measures one pair alone
   mutable std::map<Place, Bytes> free_at_start_;
-  std::map<std::string, std::vector<Seats>> seats_;  // by the pairs
+  std::map<std::string, std::vector<SpinCpus>> spin_cpus_;  // by the pairs
   std::uint64_t turn_ = 0;
-  Crew crew_;
+  MeasuringThreads threads_;
 };
 
 // How many pairs may move at once between processes: two cores per pair, and few enough processes that starting them

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/calm.hpp"
+#include "waywiser/measure/disturbance.hpp"
 #include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
@@ -55,13 +55,13 @@ Sample MachineMeter::take(const Path& path, Operation operation, Bytes bytes, in
   ++taken_;
   for (int attempt = 1;; ++attempt) {
     const bool last = attempt == most_attempts;
-    const Calm calm;
+    const Disturbance disturbance;
     try {
       Sample sample = of(path).take(path, operation, bytes, repetitions);
-      if (sample.disturbed.empty()) sample.disturbed = calm.disturbed();
+      if (sample.disturbed.empty()) sample.disturbed = disturbance.disturbed();
       if (sample.disturbed.empty() || last || !may_repeat()) return sample;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::timeout || last || calm.disturbed().empty() || !may_repeat()) throw;
+      if (error.kind() != ErrorKind::timeout || last || disturbance.disturbed().empty() || !may_repeat()) throw;
     }
   }
 }

@@ -171,7 +171,7 @@ Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes by
         in_windows(*opened[static_cast<std::size_t>(member)], count, in_flight.transfers, deadline);
       };
     };
-    sample.seconds = crew_.run(static_cast<int>(opened.size()), move(repetitions), move(before)) / repetitions;
+    sample.seconds = threads_.run(static_cast<int>(opened.size()), move(repetitions), move(before)) / repetitions;
   }
   sample.cpu_seconds = (cpu_seconds() - cpu_before) / (before + repetitions) / static_cast<double>(opened.size());
   for (PathConnection* connection : opened) connection->transport->rest();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "waywiser/measure/connections.hpp"
-#include "waywiser/measure/crew.hpp"
+#include "waywiser/measure/measuring_threads.hpp"
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/topology/topology.hpp"
 
@@ -42,7 +42,7 @@ class OneProcessMeter : public Meter {
   std::vector<PairClass> classes_;
   mutable ConnectionStore store_;
   mutable std::map<std::string, Limit> limits_;
-  Crew crew_;
+  MeasuringThreads threads_;
 };
 
 }  // namespace waywiser

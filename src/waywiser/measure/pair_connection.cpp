@@ -42,8 +42,8 @@ double PairRun::transfers() const { return repetitions * (operation == Operation
 
 PairConnection::PairConnection(Platform& platform, const Path& path, Role role, PeerChannel& channel, Flags& flags)
     : path_(path), role_(role), channel_(channel), flags_(flags) {
-  const Seats seats = choose_seats(seat_choices(path));
-  if (platform.backend() != "virtual_gpu") cpu_ = role == Role::initiator ? seats.source : seats.destination;
+  const SpinCpus spin_cpus = choose_spin_cpus(spin_cpu_choices(path));
+  if (platform.backend() != "virtual_gpu") cpu_ = role == Role::initiator ? spin_cpus.source : spin_cpus.destination;
   const Path out = outgoing_path(path, role);
   stream_ = platform.open_stream(find_mechanism(out.mechanism)->works_on(out));
   local_stream_ = platform.open_stream(out.source);
@@ -58,7 +58,7 @@ bool PairConnection::receives(const PairRun& run) const { return role_ == Role::
 int PairConnection::cpu(const PairRun& run) const {
   if (run.seed != 0) return -1;
   if (run.operation != Operation::loaded) return cpu_;
-  return role_ == Role::initiator ? run.seats.source : run.seats.destination;
+  return role_ == Role::initiator ? run.spin_cpus.source : run.spin_cpus.destination;
 }
 
 PairResult PairConnection::run(PairBuffers& buffers, const PairRun& run, Deadline deadline, const Release& release) {
@@ -66,7 +66,7 @@ PairResult PairConnection::run(PairBuffers& buffers, const PairRun& run, Deadlin
   landing_ = turns(buffers.landing(), run);
   remote_ = turns(buffers.remote(), run);
   if (run.seed != 0) prepare(run, deadline);
-  const Seated seated(cpu(run));
+  const OnCpu bound(cpu(run));
   if (run.before() > 0) warm_up(run, deadline);
   PairResult result;
   each_.clear();

@@ -4,7 +4,7 @@
 
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/measure/pair_buffers.hpp"
-#include "waywiser/measure/seats.hpp"
+#include "waywiser/measure/spin_cpus.hpp"
 
 namespace waywiser {
 
@@ -13,9 +13,9 @@ struct PairRun {
   Operation operation = Operation::latency;
   Bytes bytes = 0;
   int repetitions = 1;
-  std::uint64_t seed = 0;  // not 0: verify with this pattern
-  Bytes first = 0;         // slot
-  Seats seats = {};        // for `loaded`: the CPUs of the two threads, beside those of other pairs
+  std::uint64_t seed = 0;   // not 0: verify with this pattern
+  Bytes first = 0;          // slot
+  SpinCpus spin_cpus = {};  // for `loaded`: the CPUs of the two threads, beside those of other pairs
 
   // The layout of the transfers in the buffers, the number of slots over which they rotate, and how many are in flight.
   // A verification uses every slot that may be in flight once.
@@ -40,7 +40,7 @@ struct PairResult {
   Seconds cpu_seconds = 0;     // of this process
   Bytes mismatches = 0;        // bytes that landed wrong in this process
   std::vector<Seconds> each;   // latency of few repetitions: half of each round trip
-  std::string disturbed = {};  // see Calm
+  std::string disturbed = {};  // see Disturbance
 };
 
 // A path between two processes, opened in both directions by one of them.

@@ -1,7 +1,7 @@
 #include "waywiser/measure/pair_side.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/calm.hpp"
+#include "waywiser/measure/disturbance.hpp"
 
 namespace waywiser {
 namespace {
@@ -12,12 +12,12 @@ constexpr std::int64_t most_repetitions = 100'000'000;
 
 Path path_of(const Json& command) { return path_from_json(require(command, "path", pair_command), pair_command); }
 
-Seats seats_from_json(const Json& value, std::string_view source) {
+SpinCpus spin_cpus_from_json(const Json& value, std::string_view source) {
   const auto cpu = [](const Json& entry) {
     return entry.is_number_integer() && entry >= -1 && entry < CPU_SETSIZE ? entry.get<int>() : -2;
   };
   if (value.size() != 2 || cpu(value[0]) == -2 || cpu(value[1]) == -2)
-    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'seats' must be two CPUs");
+    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'spin_cpus' must be two CPUs");
   return {cpu(value[0]), cpu(value[1])};
 }
 
@@ -28,7 +28,7 @@ Json to_json(const PairResult& result) {
 
 }  // namespace
 
-std::string road_key(const Path& path) { return pair_text(path) + " " + label(path); }
+std::string connection_key(const Path& path) { return pair_text(path) + " " + label(path); }
 
 Json to_json(const PairRun& run) {
   return {{"operation", name(run.operation)},
@@ -36,7 +36,7 @@ Json to_json(const PairRun& run) {
           {"repetitions", run.repetitions},
           {"seed", run.seed},
           {"first", run.first},
-          {"seats", {run.seats.source, run.seats.destination}}};
+          {"spin_cpus", {run.spin_cpus.source, run.spin_cpus.destination}}};
 }
 
 PairRun pair_run_from_json(const Json& value, std::string_view source) {
@@ -46,7 +46,7 @@ PairRun pair_run_from_json(const Json& value, std::string_view source) {
   run.repetitions = static_cast<int>(require_integer(value, "repetitions", source, 1, most_repetitions));
   run.seed = static_cast<std::uint64_t>(require_integer(value, "seed", source, 0, INT64_MAX));
   run.first = static_cast<Bytes>(require_integer(value, "first", source, 0, INT64_MAX));
-  run.seats = seats_from_json(require_array(value, "seats", source), source);
+  run.spin_cpus = spin_cpus_from_json(require_array(value, "spin_cpus", source), source);
   return run;
 }
 
@@ -76,9 +76,9 @@ Json PairSide::perform(const Json& command, Deadline deadline, const Release& re
     buffers_.clear();
   } else if (verb == "open") {
     const Path path = path_of(command);
-    roads_[road_key(path)] = std::make_unique<PairConnection>(platform_, path, role_, channel_, flags_);
+    connections_[connection_key(path)] = std::make_unique<PairConnection>(platform_, path, role_, channel_, flags_);
   } else if (verb == "close") {
-    roads_.erase(require_string(command, "road", pair_command));
+    connections_.erase(require_string(command, "connection", pair_command));
   } else {
     throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": unknown command " + quoted(verb, 40));
   }
@@ -97,13 +97,13 @@ void PairSide::make_buffers(const Json& command, Deadline deadline) {
 Json PairSide::run(const Json& command, Deadline deadline, const Release& release) {
   const Path path = path_of(command);
   const PairRun run = pair_run_from_json(command, pair_command);
-  const auto road = roads_.find(road_key(path));
+  const auto connection = connections_.find(connection_key(path));
   const auto buffers = buffers_.find(buffers_key(path));
-  if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
+  if (connection == connections_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
     throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": run before its path and buffers are open");
-  const Calm calm;
-  PairResult result = road->second->run(buffers->second, run, deadline, release);
-  result.disturbed = calm.disturbed();
+  const Disturbance disturbance;
+  PairResult result = connection->second->run(buffers->second, run, deadline, release);
+  result.disturbed = disturbance.disturbed();
   return to_json(result);
 }
 
@@ -113,9 +113,9 @@ Json PairSide::first_use(const Path& path, Deadline deadline) {
   PairBuffers buffers(platform_, path, role_, once.capacity(), deadline);
   channel_.exchange({{"ready", true}}, deadline);
   const Seconds before = now_seconds();
-  PairConnection road(platform_, path, role_, channel_, flags_);
+  PairConnection connection(platform_, path, role_, channel_, flags_);
   buffers.share(channel_, deadline);
-  PairResult result = road.run(buffers, once, deadline);
+  PairResult result = connection.run(buffers, once, deadline);
   result.seconds = now_seconds() - before;
   return to_json(result);
 }

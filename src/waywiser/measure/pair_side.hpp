@@ -26,11 +26,11 @@ class PairSide {
   Role role_;
   PeerChannel& channel_;
   Flags& flags_;
-  std::map<std::string, PairBuffers> buffers_;                    // by buffers_key
-  std::map<std::string, std::unique_ptr<PairConnection>> roads_;  // by road_key
+  std::map<std::string, PairBuffers> buffers_;                          // by buffers_key
+  std::map<std::string, std::unique_ptr<PairConnection>> connections_;  // by connection_key
 };
 
-std::string road_key(const Path& path);
+std::string connection_key(const Path& path);
 
 Json to_json(const PairRun& run);
 PairRun pair_run_from_json(const Json& value, std::string_view what);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view answer_name = "answer of the peer process";
 constexpr BytesPerSecond slowest_rate = 20e6;
 constexpr Bytes largest_transfer = 1ull << 30;
-constexpr std::size_t most_roads = 64;
+constexpr std::size_t most_connections = 64;
 
 std::string doing(Operation operation, Bytes bytes, const Path& path) {
   return std::string(name(operation)) + " of " + format_bytes(bytes) + " bytes, " + label(path) + ", " +
@@ -46,7 +46,7 @@ struct TwoProcessMeter::Session {
   NetworkSide other;                     // between machines
   std::map<std::string, Bytes> buffers;  // capacity by buffers_key
   std::map<std::string, Bytes> next;     // the slot whose turn it is, by buffers_key
-  std::list<std::string> roads;          // road_key, the last used at the end
+  std::list<std::string> connections;    // connection_key, the last used at the end
 };
 
 TwoProcessMeter::TwoProcessMeter(Platform& platform, PlatformChoice choice, std::filesystem::path peer_program,
@@ -149,15 +149,15 @@ Json TwoProcessMeter::command(const Json& body, Seconds seconds, const Release& 
 
 void TwoProcessMeter::open(const Path& path) {
   Session& both = *session_;
-  const std::string key = road_key(path);
-  const auto found = std::ranges::find(both.roads, key);
-  if (found != both.roads.end()) return both.roads.splice(both.roads.end(), both.roads, found);
-  if (both.roads.size() >= most_roads) {
-    command({{"do", "close"}, {"road", both.roads.front()}}, patience_);
-    both.roads.pop_front();
+  const std::string key = connection_key(path);
+  const auto found = std::ranges::find(both.connections, key);
+  if (found != both.connections.end()) return both.connections.splice(both.connections.end(), both.connections, found);
+  if (both.connections.size() >= most_connections) {
+    command({{"do", "close"}, {"connection", both.connections.front()}}, patience_);
+    both.connections.pop_front();
   }
   command({{"do", "open"}, {"path", to_json(path)}}, patience_);
-  both.roads.push_back(key);
+  both.connections.push_back(key);
 }
 
 void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {

@@ -37,6 +37,9 @@ inline constexpr Default fused_ll128_blocks{"blocks of a fused collective by LL1
 inline constexpr Default fused_ll128_long_blocks{
     "blocks of a fused collective by LL128 in two shots, if these are too few", 384, "blocks on 132 multiprocessors",
     "4 x H100, recorded-4xh100: 128 blocks of 512 threads take 0.98 at 4 MiB, 1.07 at 1 MiB"};
+inline constexpr Default fused_ll128_narrow{"fused collectives by LL128 in blocks of 64 threads", 512,
+                                            "pairs of lines at most; four times as many in blocks of 128",
+                                            "not recorded"};
 inline constexpr Default fused_push_threads{"threads of a block of a fused collective that pushes", 256, "threads",
                                             "not recorded"};
 inline constexpr Default fused_one_shot_blocks{
@@ -99,6 +102,9 @@ inline constexpr Default program_pieces{"pieces of a message of a schedule on GP
 inline constexpr Default program_blocks{"blocks of a schedule on GPUs", 128, "blocks at most",
                                         "2 x H100: docs/lab/gpu-halo.md"};
 
+inline constexpr Default program_direct_run{"runs of an array that a schedule on GPUs stores without packing", 64,
+                                            "bytes at least", "not recorded"};
+
 // Schedules of hosts.
 inline constexpr Default rough_step{"a step of a schedule of hosts", 3000, "ns until a message has arrived",
                                     "not recorded"};
@@ -114,6 +120,12 @@ inline constexpr Default two_shot_piece{"piece of a two_shot of hosts", 65536, "
 // Messages of hosts and of blocking calls.
 inline constexpr Default copies_by_kernel{"GPU memory by a kernel, else by a copy engine", 1 * mib, "bytes at most",
                                           "2 x H200: docs/lab/gpu-groups.md"};
+inline constexpr Default peer_kernel_blocks{"blocks of a kernel that copies GPU memory of another process", 16,
+                                            "blocks", "not recorded"};
+inline constexpr Default peer_staged_chunk{"chunk of a copy between GPUs through the host", 2 * mib, "bytes",
+                                           "not recorded"};
+inline constexpr Default peer_staged_depth{"chunks under way of a copy between GPUs through the host", 4, "chunks",
+                                           "not recorded"};
 inline constexpr Default read_by_receiver{"GPU messages that the receiver reads", 1 * mib, "bytes at most",
                                           "2 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default rails_from{"messages over several rails", 64 * kib, "bytes at least", "not recorded"};
@@ -152,6 +164,7 @@ inline constexpr const Default* table[] = {
     &fused_ll128_one_shot_blocks,
     &fused_ll128_blocks,
     &fused_ll128_long_blocks,
+    &fused_ll128_narrow,
     &fused_push_threads,
     &fused_one_shot_blocks,
     &fused_two_shot_blocks,
@@ -178,6 +191,7 @@ inline constexpr const Default* table[] = {
     &program_piece,
     &program_pieces,
     &program_blocks,
+    &program_direct_run,
     &rough_step,
     &rough_message,
     &rough_byte,
@@ -186,6 +200,9 @@ inline constexpr const Default* table[] = {
     &pipeline_piece,
     &two_shot_piece,
     &copies_by_kernel,
+    &peer_kernel_blocks,
+    &peer_staged_chunk,
+    &peer_staged_depth,
     &read_by_receiver,
     &rails_from,
     &lane_short,

@@ -30,8 +30,6 @@ class Trial {
   std::optional<VerifiedCase> result() const;
 
  private:
-  void keep_first_samples(const Contender& chosen, const Contender& best);
-
   VerificationCase case_;
   Meter& meter_;
   std::uint64_t seed_;

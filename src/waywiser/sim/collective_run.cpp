@@ -130,12 +130,12 @@ Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
 }
 
 // Returns its flows.
-int add_other_job(World& world, const RankRoutes& roads, Bytes bytes, Nobody& nobody) {
+int add_other_job(World& world, const RankRoutes& routes, Bytes bytes, Nobody& nobody) {
   if (bytes == 0 || world.nodes() < 2) return 0;
   for (int node = 0; node < world.nodes(); ++node) {
     const int other = (node + world.nodes() / 2) % world.nodes();
-    const TimedRoute road = roads.road(node * roads.ranks_of_node(), other * roads.ranks_of_node());
-    world.engine().transfer(road.uses, no_cap, static_cast<double>(bytes), road.latency, nobody, 0);
+    const TimedRoute route = routes.route(node * routes.ranks_of_node(), other * routes.ranks_of_node());
+    world.engine().transfer(route.uses, no_cap, static_cast<double>(bytes), route.latency, nobody, 0);
   }
   return world.nodes();
 }
@@ -148,9 +148,9 @@ struct Tried {
 Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, PeerCopies peers,
                Trace* trace) {
   World world(node, cluster);
-  const RankRoutes roads(world, trial.direct, trial.order, trial.pxn, peers);
-  const bool could_be_staged = roads.could_be_staged();
-  const int all = world.nodes() * roads.ranks_of_node();
+  const RankRoutes routes(world, trial.direct, trial.order, trial.pxn, peers);
+  const bool could_be_staged = routes.could_be_staged();
+  const int all = world.nodes() * routes.ranks_of_node();
   const int ranks = trial.ranks == 0 ? all : trial.ranks;
   if (ranks < 1 || ranks > all)
     throw Error(ErrorKind::invalid_input,
@@ -160,8 +160,8 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
     if (!cluster.in_network_reduction || trial.operation != Collective::all_reduce)
       throw Error(ErrorKind::unavailable,
                   "in_network: the switches of the cluster do not reduce; write in_network_reduction: yes");
-    const int other = add_other_job(world, roads, trial.job_bytes, nobody);
-    Ran ran = in_network_all_reduce(world, roads, ranks, trial.bytes, trace);
+    const int other = add_other_job(world, routes, trial.job_bytes, nobody);
+    Ran ran = in_network_all_reduce(world, routes, ranks, trial.bytes, trace);
     ran.messages -= static_cast<std::uint64_t>(other);
     ran.bytes -= other * static_cast<double>(trial.job_bytes);
     return {ran, could_be_staged};
@@ -170,10 +170,10 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   costs.element = element;
   costs.reduce_rate = node.reduce_rate();
   costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
-  const Maker maker = maker_of(trial, ranks, roads.ranks_of_node());
+  const Maker maker = maker_of(trial, ranks, routes.ranks_of_node());
   costs.cuts = maker.cuts;
-  ScheduleRun run(world, roads, ranks, maker.make, costs, trace);
-  add_other_job(world, roads, trial.job_bytes, nobody);
+  ScheduleRun run(world, routes, ranks, maker.make, costs, trace);
+  add_other_job(world, routes, trial.job_bytes, nobody);
   Ran ran = run.run();
   ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
   return {ran, could_be_staged};

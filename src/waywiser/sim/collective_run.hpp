@@ -30,6 +30,6 @@ Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const Collective
 
 // All-reduce by the switches: the GPUs of a node reduce among themselves over their own hops, each NIC sends its share
 // up a tree of switches, which add, and gets the sum. Equations in in_network.cpp.
-Ran in_network_all_reduce(World& world, const RankRoutes& roads, int ranks, Bytes bytes, Trace* trace);
+Ran in_network_all_reduce(World& world, const RankRoutes& routes, int ranks, Bytes bytes, Trace* trace);
 
 }  // namespace waywiser::sim

@@ -33,8 +33,8 @@ struct Rail {
   Inside reduce, gather;
 };
 
-void add(std::vector<Use>& uses, const TimedRoute& road, double weight) {
-  for (const Use& use : road.uses) uses.push_back({use.link, use.weight * weight});
+void add(std::vector<Use>& uses, const TimedRoute& route, double weight) {
+  for (const Use& use : route.uses) uses.push_back({use.link, use.weight * weight});
 }
 
 // Each link once, with the sum of its weights.
@@ -52,9 +52,9 @@ void merge(std::vector<Use>& uses) {
 
 class Rails {
  public:
-  Rails(const World& world, const RankRoutes& roads, int ranks) : world_(world), roads_(roads), ranks_(ranks) {
-    for (int rank = 0; rank < ranks; ++rank) rails_[roads.nic(rank)];
-    for (int first = 0; first < ranks; first += roads.ranks_of_node()) add_node(first);
+  Rails(const World& world, const RankRoutes& routes, int ranks) : world_(world), routes_(routes), ranks_(ranks) {
+    for (int rank = 0; rank < ranks; ++rank) rails_[routes.nic(rank)];
+    for (int first = 0; first < ranks; first += routes.ranks_of_node()) add_node(first);
     for (auto& [nic, rail] : rails_)
       for (std::vector<Use>* uses : {&rail.uses, &rail.reduce.uses, &rail.gather.uses}) merge(*uses);
   }
@@ -62,9 +62,9 @@ class Rails {
 
  private:
   void add_node(int first) {
-    const int end = std::min(first + roads_.ranks_of_node(), ranks_);
+    const int end = std::min(first + routes_.ranks_of_node(), ranks_);
     std::map<std::string, std::vector<int>> feeding;
-    for (int rank = first; rank < end; ++rank) feeding[roads_.nic(rank)].push_back(rank);
+    for (int rank = first; rank < end; ++rank) feeding[routes_.nic(rank)].push_back(rank);
     std::size_t number = 0;
     for (auto& [nic, rail] : rails_) {
       auto members = feeding.find(nic);
@@ -77,11 +77,11 @@ class Rails {
   }
 
   void feed(Rail& rail, const std::vector<int>& members) const {
-    const std::string& nic = roads_.nic(members.front());
+    const std::string& nic = routes_.nic(members.front());
     const auto index = std::ranges::find(world_.rails(), nic) - world_.rails().begin();
-    rail.ports.push_back({roads_.node_of(members.front()), static_cast<int>(index)});
+    rail.ports.push_back({routes_.node_of(members.front()), static_cast<int>(index)});
     for (const int member : members) {
-      const TimedRoute out = roads_.to_nic(member), in = roads_.from_nic(member);
+      const TimedRoute out = routes_.to_nic(member), in = routes_.from_nic(member);
       add(rail.uses, out, 1.0 / static_cast<double>(members.size()));
       add(rail.uses, in, 1.0 / static_cast<double>(members.size()));
       rail.latency = std::max(rail.latency, out.latency + in.latency);
@@ -93,7 +93,7 @@ class Rails {
     for (const int member : members)
       for (int other = first; other < end; ++other) {
         if (other == member) continue;
-        const TimedRoute to = roads_.road(other, member), back = roads_.road(member, other);
+        const TimedRoute to = routes_.route(other, member), back = routes_.route(member, other);
         add(rail.reduce.uses, to, each);
         add(rail.gather.uses, back, each);
         rail.reduce.latency = std::max(rail.reduce.latency, to.latency);
@@ -104,7 +104,7 @@ class Rails {
   }
 
   const World& world_;
-  const RankRoutes& roads_;
+  const RankRoutes& routes_;
   int ranks_;
   std::map<std::string, Rail> rails_;
 };
@@ -132,11 +132,11 @@ Leg tree_of(const World& world, const Rail& rail, const std::string& nic, std::s
 
 }  // namespace
 
-Ran in_network_all_reduce(World& world, const RankRoutes& roads, int ranks, Bytes bytes, Trace* trace) {
-  if (world.nodes() < 2 || ranks <= roads.ranks_of_node())
+Ran in_network_all_reduce(World& world, const RankRoutes& routes, int ranks, Bytes bytes, Trace* trace) {
+  if (world.nodes() < 2 || ranks <= routes.ranks_of_node())
     throw Error(ErrorKind::unavailable, "in_network: the ranks are in one node");
   const Costs& costs = world.node().costs();
-  const Rails rails(world, roads, ranks);
+  const Rails rails(world, routes, ranks);
   Runner runner(world, trace);
   std::vector<std::size_t> numbers;
   const Bytes share = std::max<Bytes>(1, (bytes + rails.all().size() - 1) / rails.all().size());

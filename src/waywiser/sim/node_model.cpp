@@ -68,15 +68,15 @@ void NodeModel::add_link(const Link& link) {
 }
 
 // False: nothing is known to limit it.
-bool NodeModel::use(TimedRoute& road, const std::string& name) const {
+bool NodeModel::use(TimedRoute& route, const std::string& name) const {
   const auto found = ids_.find(name);
   if (found == ids_.end()) return false;
-  road.uses.push_back({found->second, 1});
+  route.uses.push_back({found->second, 1});
   return true;
 }
 
-void NodeModel::use_link(TimedRoute& road, const Link& link, const std::string& name) const {
-  const bool known = use(road, name);
+void NodeModel::use_link(TimedRoute& route, const Link& link, const std::string& name) const {
+  const bool known = use(route, name);
   const bool rated = link.nominal || link.achievable;
   if (link.kind == "memory" && !rated && costs_["memory.rate"] <= 0) {
     static_cast<void>(costs_["memory.assumed"]);
@@ -87,9 +87,9 @@ void NodeModel::use_link(TimedRoute& road, const Link& link, const std::string& 
   }
 }
 
-void NodeModel::use_gpu(TimedRoute& road, const std::string& gpu) const {
+void NodeModel::use_gpu(TimedRoute& route, const std::string& gpu) const {
   static_cast<void>(costs_["gpu.memory_share"]);
-  if (!use(road, gpu)) assume(topology_.at(gpu).name, "memory bandwidth", "no limit");
+  if (!use(route, gpu)) assume(topology_.at(gpu).name, "memory bandwidth", "no limit");
 }
 
 void NodeModel::assume(const std::string& part, const std::string& what, const std::string& assumed) const {
@@ -102,23 +102,23 @@ Assumptions NodeModel::assumed() const {
   return all;
 }
 
-const TimedRoute& NodeModel::road(const std::string& from, const std::string& to, Links links) const {
+const TimedRoute& NodeModel::route(const std::string& from, const std::string& to, Links links) const {
   const auto key = std::tuple(from, to, links);
-  const auto known = roads_.find(key);
-  return known != roads_.end() ? known->second : roads_.emplace(key, find(from, to, links)).first->second;
+  const auto known = routes_.find(key);
+  return known != routes_.end() ? known->second : routes_.emplace(key, find(from, to, links)).first->second;
 }
 
 TimedRoute NodeModel::find(const std::string& from, const std::string& to, Links links) const {
-  TimedRoute road;
+  TimedRoute route;
   if (from == to) return within(from);
-  const Route way = route(graph_, from, to, links);
+  const Route way = waywiser::route(graph_, from, to, links);
   for (const Hop& hop : way.hops) {
-    use_link(road, hop.link, shared_by_both_directions(hop.link) ? both_ways(hop.link) : one_way(hop.from, hop.to));
+    use_link(route, hop.link, shared_by_both_directions(hop.link) ? both_ways(hop.link) : one_way(hop.from, hop.to));
     const std::string latency = hop.link.kind + ".hop";
-    if (costs_.has(latency)) road.latency += costs_[latency];
+    if (costs_.has(latency)) route.latency += costs_[latency];
   }
-  if (const std::string limit = peer_limit(way.hops); !limit.empty()) road.limited = use(road, limit);
-  return road;
+  if (const std::string limit = peer_limit(way.hops); !limit.empty()) route.limited = use(route, limit);
+  return route;
 }
 
 // "root0.read", the limit of the first root complex on the way; empty: there is none.
@@ -134,12 +134,12 @@ std::string NodeModel::peer_limit(const std::vector<Hop>& hops) const {
 }
 
 TimedRoute NodeModel::within(const std::string& memory) const {
-  TimedRoute road;
-  if (topology_.at(memory).kind == "gpu") use_gpu(road, memory);
+  TimedRoute route;
+  if (topology_.at(memory).kind == "gpu") use_gpu(route, memory);
   for (const Link& link : topology_.links)
-    if (link.kind == "memory" && (link.a == memory || link.b == memory)) use_link(road, link, both_ways(link));
-  for (Use& used : road.uses) used.weight = 2;
-  return road;
+    if (link.kind == "memory" && (link.a == memory || link.b == memory)) use_link(route, link, both_ways(link));
+  for (Use& used : route.uses) used.weight = 2;
+  return route;
 }
 
 BytesPerSecond NodeModel::port_rate(const std::string& nic) const {

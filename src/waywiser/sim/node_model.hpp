@@ -33,7 +33,7 @@ class NodeModel {
   const std::vector<BytesPerSecond>& capacities() const noexcept { return capacities_; }
   const std::vector<std::string>& names() const noexcept { return names_; }
   // Throws invalid_input if the two are not connected.
-  const TimedRoute& road(const std::string& from, const std::string& to, Links links = Links::all) const;
+  const TimedRoute& route(const std::string& from, const std::string& to, Links links = Links::all) const;
   // A copy within one memory reads and writes it.
   TimedRoute within(const std::string& memory) const;
   // The NICs of the node with a rate, closest to `device` first.
@@ -68,9 +68,9 @@ class NodeModel {
   TimedRoute find(const std::string& from, const std::string& to, Links links) const;
   std::string peer_limit(const std::vector<Hop>& hops) const;
   std::vector<std::string> sorted_nics(const std::string& device, bool rdma) const;
-  bool use(TimedRoute& road, const std::string& name) const;
-  void use_link(TimedRoute& road, const Link& link, const std::string& name) const;
-  void use_gpu(TimedRoute& road, const std::string& gpu) const;
+  bool use(TimedRoute& route, const std::string& name) const;
+  void use_link(TimedRoute& route, const Link& link, const std::string& name) const;
+  void use_gpu(TimedRoute& route, const std::string& gpu) const;
   void assume(const std::string& part, const std::string& what, const std::string& assumed) const;
 
   Topology topology_;
@@ -80,7 +80,7 @@ class NodeModel {
   std::vector<BytesPerSecond> capacities_;
   std::vector<std::string> names_;
   std::map<std::string, LinkId> ids_;
-  mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> roads_;
+  mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> routes_;
   mutable std::map<std::pair<std::string, bool>, std::vector<std::string>> nics_;
   mutable Assumptions assumed_;
 };

@@ -45,19 +45,19 @@ RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::s
   nics_ = closest_nics(world, devices_);
 }
 
-BytesPerSecond RankRoutes::slowest(const TimedRoute& road) const {
+BytesPerSecond RankRoutes::slowest(const TimedRoute& route) const {
   BytesPerSecond rate = no_cap;
-  for (const Use& use : road.uses) rate = std::min(rate, world_.capacity(use.link) / use.weight);
+  for (const Use& use : route.uses) rate = std::min(rate, world_.capacity(use.link) / use.weight);
   return rate;
 }
 
 TimedRoute RankRoutes::staged(int node, const std::string& from, const std::string& to) const {
   const bool into = from.starts_with("nic");
   const std::string host = world_.node().host_beside(into ? to : from);
-  TimedRoute road = world_.road(node, from, host, Links::no_gpu_fabric);
-  extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
-  road.latency += world_.node().costs()["ucx.copy"];
-  return road;
+  TimedRoute route = world_.route(node, from, host, Links::no_gpu_fabric);
+  extend(route, world_.route(node, host, to, Links::no_gpu_fabric));
+  route.latency += world_.node().costs()["ucx.copy"];
+  return route;
 }
 
 TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const {
@@ -71,46 +71,46 @@ TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, co
 }
 
 TimedRoute RankRoutes::to_nic(int rank) const {
-  TimedRoute direct = world_.road(node_of(rank), device(rank), nic(rank));
+  TimedRoute direct = world_.route(node_of(rank), device(rank), nic(rank));
   if (!device(rank).starts_with("gpu")) return direct;
   return chosen(rank, true, direct, staged(node_of(rank), device(rank), nic(rank)));
 }
 
 TimedRoute RankRoutes::from_nic(int rank) const {
-  TimedRoute direct = world_.road(node_of(rank), nic(rank), device(rank));
+  TimedRoute direct = world_.route(node_of(rank), nic(rank), device(rank));
   if (!device(rank).starts_with("gpu")) return direct;
   return chosen(rank, false, direct, staged(node_of(rank), nic(rank), device(rank)));
 }
 
 TimedRoute RankRoutes::through_host(int node, const std::string& from, const std::string& to) const {
   const std::string host = world_.node().host_beside(from);
-  TimedRoute road = world_.road(node, from, host, Links::no_gpu_fabric);
-  extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
-  road.latency += 2 * world_.node().costs()["copy.hold"];
-  return road;
+  TimedRoute route = world_.route(node, from, host, Links::no_gpu_fabric);
+  extend(route, world_.route(node, host, to, Links::no_gpu_fabric));
+  route.latency += 2 * world_.node().costs()["copy.hold"];
+  return route;
 }
 
 TimedRoute RankRoutes::between_gpus(int node, const std::string& from, const std::string& to) const {
   if (why_no_peer_access(world_.node().topology(), from, to)) return through_host(node, from, to);
-  TimedRoute direct = world_.road(node, from, to);
+  TimedRoute direct = world_.route(node, from, to);
   if (!direct.limited) return direct;
   TimedRoute staged = through_host(node, from, to);
   return peers_ == PeerCopies::staged || slowest(staged) > slowest(direct) ? staged : direct;
 }
 
 TimedRoute RankRoutes::within(int node, const std::string& from, const std::string& to) const {
-  TimedRoute road = from == to                ? world_.within(node, from)
-                    : from.starts_with("gpu") ? between_gpus(node, from, to)
-                                              : world_.road(node, from, to);
-  road.latency += world_.node().costs()["step.start"];
-  return road;
+  TimedRoute route = from == to                ? world_.within(node, from)
+                     : from.starts_with("gpu") ? between_gpus(node, from, to)
+                                               : world_.route(node, from, to);
+  route.latency += world_.node().costs()["step.start"];
+  return route;
 }
 
 bool RankRoutes::could_be_staged() const {
   const NodeModel& node = world_.node();
   return std::ranges::any_of(devices_, [&](const std::string& from) {
     return std::ranges::any_of(devices_, [&](const std::string& to) {
-      return from != to && !why_no_peer_access(node.topology(), from, to) && node.road(from, to).limited;
+      return from != to && !why_no_peer_access(node.topology(), from, to) && node.route(from, to).limited;
     });
   });
 }
@@ -121,26 +121,26 @@ int RankRoutes::sender(int from, int to) const {
   return distance(relation(world_.node().graph(), device(from), device(beside))) == 0 ? beside : from;
 }
 
-TimedRoute RankRoutes::road(int from, int to) const {
+TimedRoute RankRoutes::route(int from, int to) const {
   const int a = node_of(from), b = node_of(to);
   if (a == b && (!world_.share_domain(a, b) || device(from) == device(to))) return within(a, device(from), device(to));
   const Costs& costs = world_.node().costs();
   if (world_.share_domain(a, b)) {
-    TimedRoute road = world_.over_domain(a, device(from), b, device(to));
-    road.latency += costs["step.start"];
-    return road;
+    TimedRoute route = world_.over_domain(a, device(from), b, device(to));
+    route.latency += costs["step.start"];
+    return route;
   }
   const int by = sender(from, to);
-  TimedRoute road = to_nic(by);
+  TimedRoute route = to_nic(by);
   if (by != from) {
-    TimedRoute first = world_.road(a, device(from), device(by));
-    extend(first, road);
-    road = std::move(first);
+    TimedRoute first = world_.route(a, device(from), device(by));
+    extend(first, route);
+    route = std::move(first);
   }
-  extend(road, world_.cross(a, nic(by), b, nic(to)));
-  extend(road, from_nic(to));
-  road.latency += costs["step.start"] + costs["step.network"];
-  return road;
+  extend(route, world_.cross(a, nic(by), b, nic(to)));
+  extend(route, from_nic(to));
+  route.latency += costs["step.start"] + costs["step.network"];
+  return route;
 }
 
 }  // namespace waywiser::sim

@@ -33,13 +33,13 @@ class RankRoutes {
   int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }
   int node_of(int rank) const noexcept { return rank / ranks_of_node(); }
   // Hops and latency of one message, its start included.
-  TimedRoute road(int from, int to) const;
+  TimedRoute route(int from, int to) const;
   const std::string& device(int rank) const { return devices_[static_cast<std::size_t>(rank % ranks_of_node())]; }
   const std::string& nic(int rank) const { return nics_[static_cast<std::size_t>(rank % ranks_of_node())]; }
   // From a rank's memory to its NIC and back, as `direct` says.
   TimedRoute to_nic(int rank) const;
   TimedRoute from_nic(int rank) const;
-  BytesPerSecond slowest(const TimedRoute& road) const;
+  BytesPerSecond slowest(const TimedRoute& route) const;
 
  private:
   TimedRoute within(int node, const std::string& from, const std::string& to) const;

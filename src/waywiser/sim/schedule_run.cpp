@@ -58,9 +58,9 @@ std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most) {
   return cuts;
 }
 
-ScheduleRun::ScheduleRun(World& world, const RankRoutes& roads, int ranks,
+ScheduleRun::ScheduleRun(World& world, const RankRoutes& routes, int ranks,
                          const std::function<Schedule(int)>& schedule_of, const StepCosts& costs, Trace* trace)
-    : world_(world), roads_(roads), costs_(costs), trace_(trace), ranks_(static_cast<std::size_t>(ranks)) {
+    : world_(world), routes_(routes), costs_(costs), trace_(trace), ranks_(static_cast<std::size_t>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank) keep(rank, schedule_of(rank));
 }
 
@@ -91,7 +91,7 @@ std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
   if (channels_.size() >= most_channels)
     throw Error(ErrorKind::invalid_input,
                 "the schedule has more than 8 million pairs of ranks that talk to each other");
-  channels_.push_back({from, to, roads_.road(from, to), {}, 0, false, {}});
+  channels_.push_back({from, to, routes_.route(from, to), {}, 0, false, {}});
   return known->second;
 }
 
@@ -154,9 +154,9 @@ void ScheduleRun::meet(std::uint32_t number) {
     pair.moving.emplace_back(bytes, world_.engine().now());
     ++ran_.messages;
     ran_.bytes += static_cast<double>(bytes);
-    Seconds latency = pair.road.latency;
+    Seconds latency = pair.route.latency;
     if (pair.reduces && costs_.reduce_rate > 0) latency += static_cast<double>(bytes) / costs_.reduce_rate;
-    world_.engine().transfer(pair.road.uses, no_cap, static_cast<double>(bytes), latency, *this, number);
+    world_.engine().transfer(pair.route.uses, no_cap, static_cast<double>(bytes), latency, *this, number);
   }
 }
 

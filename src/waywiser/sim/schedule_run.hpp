@@ -46,7 +46,7 @@ class ScheduleRun : private Listener {
  public:
   // `schedule_of` makes the schedule of one rank; only a short form is kept. Throws unavailable if that takes too much
   // memory.
-  ScheduleRun(World& world, const RankRoutes& roads, int ranks, const std::function<Schedule(int)>& schedule_of,
+  ScheduleRun(World& world, const RankRoutes& routes, int ranks, const std::function<Schedule(int)>& schedule_of,
               const StepCosts& costs, Trace* trace = nullptr);
   Ran run();
 
@@ -68,7 +68,7 @@ class ScheduleRun : private Listener {
   // From one rank to another: the k-th send matches the k-th receive.
   struct Channel {
     std::int32_t from, to;
-    TimedRoute road;
+    TimedRoute route;
     std::deque<Bytes> sends;
     std::uint32_t receives = 0;
     bool reduces = false;
@@ -86,7 +86,7 @@ class ScheduleRun : private Listener {
   void note(std::size_t rank, const std::string& what, Seconds begin, Bytes bytes);
 
   World& world_;
-  const RankRoutes& roads_;
+  const RankRoutes& routes_;
   StepCosts costs_;
   Trace* trace_;
   std::vector<Rank> ranks_;

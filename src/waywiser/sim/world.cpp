@@ -5,9 +5,9 @@
 #include "waywiser/base/error.hpp"
 
 namespace waywiser::sim {
-void extend(TimedRoute& road, const TimedRoute& more) {
-  road.uses.insert(road.uses.end(), more.uses.begin(), more.uses.end());
-  road.latency += more.latency;
+void extend(TimedRoute& route, const TimedRoute& more) {
+  route.uses.insert(route.uses.end(), more.uses.begin(), more.uses.end());
+  route.latency += more.latency;
 }
 
 namespace {
@@ -82,22 +82,22 @@ TimedRoute World::over_domain(int from, const std::string& from_gpu, int to, con
     const auto local = std::ranges::find(gpus_, gpu) - gpus_.begin();
     return static_cast<LinkId>(node) * static_cast<LinkId>(gpus_.size()) + static_cast<LinkId>(local);
   };
-  TimedRoute road;
-  road.uses.push_back({domain_ + 2 * number(from, from_gpu), 1});
-  road.uses.push_back({domain_ + 2 * number(to, to_gpu) + 1, 1});
-  road.latency = 2 * node_.costs()["nvlink.hop"];
-  return road;
+  TimedRoute route;
+  route.uses.push_back({domain_ + 2 * number(from, from_gpu), 1});
+  route.uses.push_back({domain_ + 2 * number(to, to_gpu) + 1, 1});
+  route.latency = 2 * node_.costs()["nvlink.hop"];
+  return route;
 }
 
-TimedRoute World::shifted(const TimedRoute& road, int node) const {
-  TimedRoute moved = road;
+TimedRoute World::shifted(const TimedRoute& route, int node) const {
+  TimedRoute moved = route;
   const LinkId offset = first_hops_.at(static_cast<std::size_t>(node));
   for (Use& use : moved.uses) use.link += offset;
   return moved;
 }
 
-TimedRoute World::road(int node, const std::string& from, const std::string& to, Links links) const {
-  return shifted(this->node(node).road(from, to, links), node);
+TimedRoute World::route(int node, const std::string& from, const std::string& to, Links links) const {
+  return shifted(this->node(node).route(from, to, links), node);
 }
 
 TimedRoute World::within(int node, const std::string& memory) const {
@@ -114,11 +114,11 @@ int World::rail(int number, const std::string& nic) const {
 TimedRoute World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
   if (network_ == nullptr) throw Error(ErrorKind::invalid_input, "a single node has no network");
   const Crossing way = network_->cross({from, rail(from, from_nic)}, {to, rail(to, to_nic)});
-  TimedRoute road;
-  for (const LinkId link : way.links) road.uses.push_back({link, 1});
+  TimedRoute route;
+  for (const LinkId link : way.links) route.uses.push_back({link, 1});
   const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];
-  road.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];
-  return road;
+  route.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];
+  return route;
 }
 
 }  // namespace waywiser::sim

@@ -45,7 +45,7 @@ class World {
   }
 
   // Within a node.
-  TimedRoute road(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
+  TimedRoute route(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
   TimedRoute within(int node, const std::string& memory) const;
   // From a NIC to a NIC of another node.
   TimedRoute cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
@@ -62,7 +62,7 @@ class World {
   void add_network();
   int type(int number) const { return spec_.types.empty() ? 0 : spec_.types[static_cast<std::size_t>(number)]; }
   int rail(int number, const std::string& nic) const;
-  TimedRoute shifted(const TimedRoute& road, int node) const;
+  TimedRoute shifted(const TimedRoute& route, int node) const;
 
   const NodeModel& node_;
   ClusterSpec spec_;
@@ -75,7 +75,7 @@ class World {
   std::vector<std::string> gpus_;
 };
 
-// Adds the hops and the latency of `more` at the end of `road`.
-void extend(TimedRoute& road, const TimedRoute& more);
+// Adds the hops and the latency of `more` at the end of `route`.
+void extend(TimedRoute& route, const TimedRoute& more);
 
 }  // namespace waywiser::sim

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/group/group.hpp"
-#include "waywiser/halo/agreement.hpp"
 
 namespace waywiser {
 namespace {

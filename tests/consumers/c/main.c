@@ -323,6 +323,9 @@ static void refusals(void) {
   ww_group* none = NULL;
   ww_join_options options = {0};
   REFUSED(ww_join(&options, &none), WW_INVALID_INPUT, "set `size`");
+  options.size = sizeof options;
+  options.max_ctas = -1;
+  REFUSED(ww_join(&options, &none), WW_INVALID_INPUT, "max_ctas is -1");
   REFUSED(ww_join(NULL, NULL), WW_INVALID_INPUT, "is NULL");
   REFUSED(ww_barrier(NULL, WW_WAIT), WW_INVALID_INPUT, "the group is NULL");
   REFUSED(ww_send(group, NULL, 3, WW_FLOAT64, rank, 0, WW_WAIT), WW_INVALID_INPUT, "3 elements is NULL");
@@ -340,8 +343,10 @@ static void refusals(void) {
 static void plans(void) {
   static const char text[] =
       "{\"schema\": \"waywiser.plan\", \"version\": 3, \"fingerprint\": \"f\", \"machine\": \"m\", \"backend\": "
-      "\"cuda\", \"simulated\": true, \"other_nodes\": [], \"rows\": [{\"operation\": \"all_reduce\", \"memory\": \"gpu\", "
-      "\"ranks\": 2, \"from_bytes\": 0, \"to_bytes\": 100, \"ways\": [{\"way\": \"LL\", \"ratio\": 1}], \"expected\": [], "
+      "\"cuda\", \"simulated\": true, \"other_nodes\": [], \"rows\": [{\"operation\": \"all_reduce\", \"memory\": "
+      "\"gpu\", "
+      "\"ranks\": 2, \"from_bytes\": 0, \"to_bytes\": 100, \"ways\": [{\"way\": \"LL\", \"ratio\": 1}], \"expected\": "
+      "[], "
       "\"why\": \"the only way at 8\"}]}";
   char name[64];
   ww_plan* plan = NULL;

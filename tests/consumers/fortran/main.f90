@@ -15,6 +15,9 @@ program consumer
 
   if (ww_error_text() /= '') error stop 'there was no error'
   options%size = c_sizeof(options)
+  options%max_ctas = -1
+  if (ww_join(options, group) /= ww_invalid_input) error stop 'a negative number of blocks'
+  options%max_ctas = 8
   options%timeout = 45
   call check(ww_join(options, group))
   me = ww_rank(group)

@@ -1,13 +1,13 @@
 #include "waywiser/collective/all_reduce/all_reduce.hpp"
 #include "waywiser/collective/extents.hpp"
-#include "waywiser/collective/machines.hpp"
+#include "waywiser/collective/ranks_by_machine.hpp"
 #include "waywiser/collective/schedule_maker.hpp"
 
 namespace waywiser::collective::all_reduce {
 namespace {
 
 // Sends part i to the i-th rank of the machine, which reduces it.
-void reduce_in_machine(ScheduleMaker& maker, const Machines& machines, const Extents& parts) {
+void reduce_in_machine(ScheduleMaker& maker, const RanksByMachine& machines, const Extents& parts) {
   const std::vector<int>& ranks = machines.neighbors();
   const bool owner = machines.local < parts.parts();
   const std::size_t mine = owner ? parts.count(machines.local) : 0;
@@ -28,7 +28,7 @@ void reduce_in_machine(ScheduleMaker& maker, const Machines& machines, const Ext
 }
 
 // A ring of the ranks with the same index in their machines.
-void ring_of_machines(ScheduleMaker& maker, const Machines& machines, Block block, std::uint32_t round) {
+void ring_of_machines(ScheduleMaker& maker, const RanksByMachine& machines, Block block, std::uint32_t round) {
   const int m = machines.count(), mine = machines.mine;
   const Extents parts(block.count, m);
   const auto part = [&](int index) {
@@ -52,7 +52,7 @@ void ring_of_machines(ScheduleMaker& maker, const Machines& machines, Block bloc
 
 Schedule hierarchical(const CollectiveCall& call) {
   ScheduleMaker maker("hierarchical", call);
-  const Machines machines(call);
+  const RanksByMachine machines(call);
   const Extents parts(call.count, machines.smallest());
   reduce_in_machine(maker, machines, parts);
   const auto between = static_cast<std::uint32_t>(machines.largest());
@@ -71,7 +71,7 @@ Schedule hierarchical(const CollectiveCall& call) {
 }
 
 CollectiveCost hierarchical_cost(const CollectiveCall& call) {
-  const Machines machines(call);
+  const RanksByMachine machines(call);
   const auto m = static_cast<std::uint64_t>(machines.count());
   const auto g = static_cast<std::uint64_t>(machines.smallest());
   const auto h = static_cast<std::uint64_t>(machines.largest());

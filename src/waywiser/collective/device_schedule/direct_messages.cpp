@@ -17,10 +17,7 @@ bool touches(const Step& step, const Region& memory, std::span<const Region> arr
   return is_in(step.source) || is_in(step.destination);
 }
 
-// Every run is a store of its own on the way to another GPU: shorter ones travel packed.
-constexpr std::uint64_t least_run = 64;
-
-// Empty: it can be direct.
+// Empty: it can be direct. Every run is a store of its own on the way to another GPU: short ones travel packed.
 std::string why_not_direct(const Schedule& schedule, const Step& step, std::span<const Region> arrays,
                            std::uint64_t size) {
   const Block& block = step.destination;
@@ -28,7 +25,7 @@ std::string why_not_direct(const Schedule& schedule, const Step& step, std::span
   if (block.area != Area::array) return "it is no part of an array";
   if (block.layout != 0 && !schedule.layouts[block.layout - 1].indices.empty()) return "its elements are in a list";
   if (block.layout != 0)
-    if (const std::uint64_t run = layout_of(schedule, block, size).run; run < least_run)
+    if (const std::uint64_t run = layout_of(schedule, block, size).run; run < defaults::program_direct_run)
       return "its elements lie apart in runs of " + std::to_string(run) + " bytes";
   const bool used = std::ranges::any_of(schedule.steps, [&](const Step& other) {
     return other.round < step.round && touches(other, arrays[block.array], arrays);

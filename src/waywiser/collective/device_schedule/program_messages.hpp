@@ -1,7 +1,7 @@
 #pragma once
 
-#include "waywiser/collective/device_schedule/moving.hpp"
 #include "waywiser/collective/device_schedule/program_start.hpp"
+#include "waywiser/collective/device_schedule/unit_moves.hpp"
 
 namespace waywiser::program {
 

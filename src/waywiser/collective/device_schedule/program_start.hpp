@@ -1,6 +1,7 @@
 #pragma once
 
 #include "waywiser/collective/device_schedule/program.hpp"
+#include "waywiser/kernels/block/tag.hpp"
 #include "waywiser/kernels/block/waiter.hpp"
 
 namespace waywiser::program {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "waywiser/collective/device_schedule/direct_messages.hpp"
-#include "waywiser/collective/device_schedule/moving.hpp"
+#include "waywiser/collective/device_schedule/unit_moves.hpp"
 #include "waywiser/collective/fused/rare_numbers.hpp"
 #include "waywiser/kernels/block/ll128.hpp"
 

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/on_stream/failure.hpp"
 #include "waywiser/kernels/clear.hpp"
 

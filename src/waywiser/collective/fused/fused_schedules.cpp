@@ -7,7 +7,7 @@
 #include "waywiser/collective/all_reduce/all_reduce.hpp"
 #include "waywiser/collective/all_to_all/all_to_all.hpp"
 #include "waywiser/collective/extents.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/reduce/reduce.hpp"
 #include "waywiser/collective/reduce_scatter/reduce_scatter.hpp"
 #include "waywiser/collective/schedule_maker.hpp"

@@ -5,6 +5,7 @@
 
 #include "waywiser/collective/fused/fused_collective.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 
@@ -33,7 +34,7 @@ struct GroupMemory {
 Bytes group_bytes_apart(int ranks, Bytes largest);
 
 // Calls with blocks up to this size run within the slice, in pieces if necessary.
-inline constexpr Bytes most_in_slice = Bytes{1} << 20;
+inline constexpr Bytes most_in_slice = defaults::slice_ll128;
 // Separate memories for larger operations, by size.
 std::span<const FusedOptions> larger_memories();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"

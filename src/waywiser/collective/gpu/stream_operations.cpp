@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/gpu/begun_gpu_call.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/session/session.hpp"

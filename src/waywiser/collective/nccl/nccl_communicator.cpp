@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 
 namespace waywiser {
 namespace {

@@ -8,7 +8,7 @@ namespace waywiser {
 MachineConnection meet_other_machine(const Launch& launch, Deadline deadline) {
   if (launch.size != 2)
     throw Error(ErrorKind::invalid_input,
-                "the road between two machines is measured by two ranks, one on each; this "
+                "the paths between two machines are measured by two ranks, one on each; this "
                 "job has " +
                     std::to_string(launch.size));
   const Introduction mine = introduce(launch);

@@ -30,7 +30,9 @@ Path GpuConnections::by_kernel(const Copy& copy) {
           copy.source,
           copy.destination,
           2,
-          {{"direction", copy.worker == copy.source ? "push" : "pull"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}};
+          {{"direction", copy.worker == copy.source ? "push" : "pull"},
+           {"blocks", std::to_string(defaults::peer_kernel_blocks.value)},
+           {"handle", "cuda_ipc"}}};
 }
 
 // A kernel if both ends are GPUs, else the worker's copy engine, or a pipeline through the host.
@@ -43,7 +45,10 @@ Path GpuConnections::choose_without_plan(const Copy& copy) const {
        source,
        destination,
        2,
-       {{"variant", "pipelined"}, {"chunk", "2M"}, {"depth", "4"}, {"handle", "cuda_ipc"}}},
+       {{"variant", "pipelined"},
+        {"chunk", format_bytes(defaults::peer_staged_chunk)},
+        {"depth", std::to_string(defaults::peer_staged_depth.value)},
+        {"handle", "cuda_ipc"}}},
   };
   if (small && source.is_gpu() && destination.is_gpu()) candidates.insert(candidates.begin(), by_kernel(copy));
   std::string reasons;

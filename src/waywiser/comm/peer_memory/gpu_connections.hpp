@@ -58,8 +58,8 @@ class GpuConnections {
   bool says_so_;
   std::map<std::string, Connection> connections_;
   std::set<std::pair<Place, Place>> not_planned_;
-  std::map<std::pair<const PlanRow*, Copy>, Connection*> known_;             // of roads_; no row: without a plan
-  std::map<std::tuple<const PlanRow*, Place, Place>, Connection*> reading_;  // of roads_
+  std::map<std::pair<const PlanRow*, Copy>, Connection*> known_;             // of connections_; no row: without a plan
+  std::map<std::tuple<const PlanRow*, Place, Place>, Connection*> reading_;  // of connections_
   std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;
 };

@@ -6,8 +6,8 @@
 
 namespace waywiser {
 
-bool MailboxMessages::is_better_copied_twice(Route& route, const Message& message) const noexcept {
-  return !route.is_here && message.bytes <= sizes_.ucx && route.writer.reader_is_near();
+bool MailboxMessages::is_better_copied_twice(Route& route, const Message& message) noexcept {
+  return !route.is_here && sizes_.is_by_ucx(message.bytes, [&] { return route.writer.reader_is_near(); });
 }
 
 std::uint32_t MailboxMessages::free_copy(const Route& route) noexcept {

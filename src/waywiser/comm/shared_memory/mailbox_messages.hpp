@@ -117,7 +117,7 @@ class MailboxMessages final : public Carrier {
   void complete(Route& route, Message& message, const LaneMessage& came);
   bool send_now(Route& route, Message& message);
   bool offer(Route& route, Message& message);
-  bool is_better_copied_twice(Route& route, const Message& message) const noexcept;
+  bool is_better_copied_twice(Route& route, const Message& message) noexcept;
   static std::uint32_t free_copy(const Route& route) noexcept;
   void open(Route& route, Message& message, Tag tag, const CopyOffer& offer);
   static std::uint32_t chunks_at_once(const MessageList& queue) noexcept;

@@ -23,10 +23,10 @@ Leg engine_leg(const TimedTransfer& transfer, const Spot& from, const Spot& to, 
   Leg leg;
   leg.unit = transfer.unit(out ? from : to, out && in ? (from == to ? "local" : "out") : out ? "d2h" : "h2d");
   leg.hold = transfer.cost(from, from == to ? "copy.hold_local" : out && in ? "copy.hold_peer" : "copy.hold");
-  const TimedRoute road = from == to ? transfer.world.within(from.node, from.device)
-                                     : transfer.world.road(from.node, from.device, to.device, links);
-  leg.uses = road.uses;
-  leg.latency = road.latency;
+  const TimedRoute route = from == to ? transfer.world.within(from.node, from.device)
+                                      : transfer.world.route(from.node, from.device, to.device, links);
+  leg.uses = route.uses;
+  leg.latency = route.latency;
   if (out && in && from.device != to.device && transfer.cost("copy.peer_rate") > 0)
     leg.cap = transfer.cost("copy.peer_rate");
   return leg;

@@ -45,7 +45,7 @@ struct Copy {
 
 std::vector<Use> over_memory(const TimedTransfer& transfer, double weight) {
   const bool local = transfer.from.device == transfer.to.device;
-  if (!local) return transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device).uses;
+  if (!local) return transfer.world.route(transfer.from.node, transfer.from.device, transfer.to.device).uses;
   std::vector<Use> uses = transfer.world.within(transfer.from.node, transfer.from.device).uses;
   for (Use& use : uses) use.weight = weight;
   return uses;

@@ -19,12 +19,12 @@ Program sm_copy_program(const TimedTransfer& transfer) {
   Leg leg;
   leg.unit = transfer.unit(worker, "sm");
   leg.hold = transfer.cost("kernel.hold");
-  const TimedRoute road = transfer.from == transfer.to
-                              ? transfer.world.within(transfer.from.node, transfer.from.device)
-                              : transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
-  leg.uses = road.uses;
+  const TimedRoute route = transfer.from == transfer.to
+                               ? transfer.world.within(transfer.from.node, transfer.from.device)
+                               : transfer.world.route(transfer.from.node, transfer.from.device, transfer.to.device);
+  leg.uses = route.uses;
   for (Use& use : leg.uses) use.weight /= transfer.cost("sm.share");
-  leg.latency = road.latency;
+  leg.latency = route.latency;
   leg.cap = std::min(blocks, transfer.cost("sm.multiprocessors")) * transfer.cost("sm.block_rate");
   program.legs.push_back(std::move(leg));
   program.finish = transfer.cost("kernel.finish");

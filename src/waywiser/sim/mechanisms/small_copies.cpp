@@ -14,8 +14,8 @@ Program by_cpu(const TimedTransfer& transfer, Seconds start, BytesPerSecond rate
   Leg leg;
   leg.hold = program.busy = start;
   leg.unit = transfer.unit(transfer.from, "small copies of " + program.cpu);
-  const TimedRoute road = transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
-  leg.uses = road.uses;
+  const TimedRoute route = transfer.world.route(transfer.from.node, transfer.from.device, transfer.to.device);
+  leg.uses = route.uses;
   leg.cap = rate;
   program.legs.push_back(std::move(leg));
   program.finish = finish;

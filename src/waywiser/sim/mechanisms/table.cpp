@@ -111,7 +111,7 @@ Program ucx(const TimedTransfer& transfer) {
 }
 
 Reason staged(const TimedTransfer& transfer) {
-  if (!transfer.remote()) return "it is for the road between two machines; within one there is host_staged";
+  if (!transfer.remote()) return "it is for the route between two machines; within one there is host_staged";
   if (!is_gpu(transfer.from) && !is_gpu(transfer.to)) return "no GPU takes part: ucx sends host memory itself";
   if (transfer.path.has("device") && rails_of(transfer.path.parameter("device")).size() > 1)
     return "a message staged through host memory goes over one rail";

@@ -55,13 +55,13 @@ std::string progress(const TimedTransfer& transfer, const Spot& spot) {
 Leg wire(const TimedTransfer& transfer, const Spot& from, const Spot& to, const std::string& out, const std::string& in,
          const Sides& sides) {
   Leg leg;
-  TimedRoute road = transfer.world.road(from.node, from.device, out);
-  extend(road, transfer.world.cross(from.node, out, to.node, in));
-  extend(road, transfer.world.road(to.node, in, to.device));
+  TimedRoute route = transfer.world.route(from.node, from.device, out);
+  extend(route, transfer.world.cross(from.node, out, to.node, in));
+  extend(route, transfer.world.route(to.node, in, to.device));
   leg.unit = transfer.unit({from.node, out}, "send");
   leg.hold = transfer.cost("nic.hold");
-  leg.uses = road.uses;
-  leg.latency = road.latency;
+  leg.uses = route.uses;
+  leg.latency = route.latency;
   if (from.device.starts_with("gpu")) leg.latency += transfer.cost(from, "nic.gpu_read");
   if (to.device.starts_with("gpu")) leg.latency += transfer.cost(to, "nic.gpu_write");
   if (sides.tcp) {
@@ -79,7 +79,7 @@ Leg small_copy(const TimedTransfer& transfer, const Spot& from, const Spot& to, 
   const BytesPerSecond bar_rate = transfer.cost(from, read ? "bar.read_rate" : "bar.write_rate");
   Leg leg;
   leg.unit = progress(transfer, read ? from : to);
-  leg.uses = transfer.world.road(from.node, from.device, to.device, Links::no_gpu_fabric).uses;
+  leg.uses = transfer.world.route(from.node, from.device, to.device, Links::no_gpu_fabric).uses;
   const bool bar = gdrcopy && bar_rate > 0 && bar_start + bytes / bar_rate < transfer.cost(from, "ucx.copy");
   leg.hold = bar ? bar_start : transfer.cost(from, "ucx.copy");
   if (!read) leg.hold += transfer.cost(to, "ucx.gpu_receive");

@@ -15,9 +15,9 @@ constexpr std::string_view what = "message from the peer process";
 
 std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext& context,
                                         const CourierOptions& options) {
-  auto memory =
-      std::make_shared<const Memory>(context.platform.allocate(path.destination, sizeof(Desk), Allocation::shared));
-  new (memory->region().data) Desk{};
+  auto memory = std::make_shared<const Memory>(
+      context.platform.allocate(path.destination, sizeof(PairMailboxes), Allocation::shared));
+  new (memory->region().data) PairMailboxes{};
   auto end = std::make_unique<GpuEnd>(path, *context.peer, context.platform, memory, options);
   const MemoryHandle handle = context.platform.export_memory(*memory);
   const Deadline deadline = Deadline::in(context.connect_patience);
@@ -28,13 +28,13 @@ std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext
   return end;
 }
 
-// The desk is mapped without the GPU's driver: nothing here needs it.
+// The mailboxes is mapped without the GPU's driver: nothing here needs it.
 std::unique_ptr<Transport> open_host_end(const Path& path, PeerChannel& peer, Deadline deadline) {
   auto [message, descriptors] = peer.receive(deadline);
   const MemoryHandle handle = memory_handle_from_json(require(message, "courier", what), descriptors);
   const CourierShape shape{static_cast<unsigned>(require_integer(message, "lanes", what, 1, most_lanes)),
                            static_cast<unsigned>(require_integer(message, "pollers", what, 1, most_pollers))};
-  if (handle.kind != HandleKind::descriptor || handle.bytes < sizeof(Desk))
+  if (handle.kind != HandleKind::descriptor || handle.bytes < sizeof(PairMailboxes))
     throw Error(ErrorKind::invalid_input, std::string(what) + ": 'courier' is no memory of a courier");
   auto end = std::make_unique<HostEnd>(path, peer, Memory(open_host(handle)), shape);
   peer.send({{"courier_open", true}}, deadline);

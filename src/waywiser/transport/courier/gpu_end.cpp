@@ -10,9 +10,9 @@ GpuEnd::GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, const st
                const CourierOptions& options)
     : PairEnd(path, peer),
       options_(options),
-      desk_(*reinterpret_cast<Desk*>(memory->region().data)),
-      up_(platform, path.source, memory, offsetof(Desk, up), options),
-      down_(platform, path.source, memory, offsetof(Desk, down), options),
+      mailboxes_(*reinterpret_cast<PairMailboxes*>(memory->region().data)),
+      up_(platform, path.source, memory, offsetof(PairMailboxes, up), options),
+      down_(platform, path.source, memory, offsetof(PairMailboxes, down), options),
       up_lanes_(up_.lanes()),
       down_lanes_(down_.lanes()) {}
 
@@ -31,15 +31,15 @@ void GpuEnd::signal(Region, std::uint64_t value, Stream& stream) {
 void GpuEnd::accept(Region destination, Stream& stream) {
   check(stream);
   if (destination.bytes == 0) return;
-  if (awaited_.size() == Desk::rooms)
-    wait([this] { return awaited_.size() < Desk::rooms; }, Deadline::in(options_.patience));
-  desk_.room[accepted_ % Desk::rooms] = {reinterpret_cast<std::uint64_t>(up_.stream().reach(destination)),
-                                         destination.bytes};
+  if (awaited_.size() == PairMailboxes::rooms)
+    wait([this] { return awaited_.size() < PairMailboxes::rooms; }, Deadline::in(options_.patience));
+  mailboxes_.room[accepted_ % PairMailboxes::rooms] = {reinterpret_cast<std::uint64_t>(up_.stream().reach(destination)),
+                                                       destination.bytes};
   Bytes part = 0;
   for (Bytes left = destination.bytes; left != 0; left -= part, ++expected_) part = up_lanes_.part_of(left);
   awaited_.push_back({expected_, part});
   up_.ensure_running();
-  write(desk_.accepted, ++accepted_);
+  write(mailboxes_.accepted, ++accepted_);
 }
 
 void GpuEnd::rest() {
@@ -54,7 +54,7 @@ void GpuEnd::look_after() {
 }
 
 std::string GpuEnd::late_text() {
-  const bool kernel = !sends_.empty() && sends_.front().source != nullptr && read(desk_.down->done) != number_;
+  const bool kernel = !sends_.empty() && sends_.front().source != nullptr && read(mailboxes_.down->done) != number_;
   return kernel ? down_.late_text() : PairEnd::late_text();
 }
 
@@ -67,7 +67,7 @@ void GpuEnd::progress() {
 void GpuEnd::push_on() {
   Send& send = sends_.front();
   if (send.done != send.posted) {
-    if (read(desk_.taken) != number_) return;
+    if (read(mailboxes_.taken) != number_) return;
     send.done = send.posted;
   }
   if (send.done < send.bytes) return post_part(send);
@@ -77,7 +77,7 @@ void GpuEnd::push_on() {
 
 void GpuEnd::post_part(Send& send) {
   if (send.posted == 0)
-    store_packet(&desk_.announced,
+    store_packet(&mailboxes_.announced,
                  {{static_cast<std::uint32_t>(send.bytes), static_cast<std::uint32_t>(send.bytes >> 32), 0}, ++sent_});
   const Bytes part = down_lanes_.part_of(send.bytes - send.posted);
   const std::byte* from = send.source + send.posted;

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// The end that owns the GPU memory and the desk, and runs a kernel for each direction that is used.
+// The end that owns the GPU memory and the mailboxes, and runs a kernel for each direction that is used.
 class GpuEnd : public PairEnd {
  public:
   GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, const std::shared_ptr<const Memory>& memory,
@@ -37,7 +37,7 @@ class GpuEnd : public PairEnd {
   void post_part(Send& send);
 
   CourierOptions options_;
-  Desk& desk_;
+  PairMailboxes& mailboxes_;
   ResidentKernel up_, down_;
   MailboxSet up_lanes_, down_lanes_;
   std::deque<Send> sends_;

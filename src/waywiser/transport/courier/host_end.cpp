@@ -7,9 +7,9 @@ namespace waywiser {
 HostEnd::HostEnd(const Path& path, PeerChannel& peer, Memory memory, CourierShape shape)
     : PairEnd(path, peer),
       memory_(std::move(memory)),
-      desk_(*reinterpret_cast<Desk*>(memory_.region().data)),
-      up_(desk_.up, shape),
-      down_(desk_.down, shape) {}
+      mailboxes_(*reinterpret_cast<PairMailboxes*>(memory_.region().data)),
+      up_(mailboxes_.up, shape),
+      down_(mailboxes_.down, shape) {}
 
 void HostEnd::put(Region destination, ConstRegion source, Stream& stream) {
   check(destination, source, stream);
@@ -53,26 +53,26 @@ void HostEnd::push_on() {
 }
 
 void HostEnd::post_part(Send& send) {
-  if (accepted_ == sent_) accepted_ = read(desk_.accepted);
+  if (accepted_ == sent_) accepted_ = read(mailboxes_.accepted);
   if (accepted_ == sent_) return;  // no room yet
-  const Desk::Room room = desk_.room[sent_ % Desk::rooms];
+  const PairMailboxes::Room room = mailboxes_.room[sent_ % PairMailboxes::rooms];
   if (room.bytes != send.bytes) fail_sizes(room.bytes, send.bytes);
   const Bytes part = up_.part_of(send.bytes - send.posted);
   up_.post_put(reinterpret_cast<std::byte*>(room.address) + send.posted, send.source + send.posted, part, ++number_);
   send.posted += part;
-  __builtin_prefetch(&desk_.room[(sent_ + 1) % Desk::rooms]);
+  __builtin_prefetch(&mailboxes_.room[(sent_ + 1) % PairMailboxes::rooms]);
 }
 
 void HostEnd::take() {
   Receive& receive = receives_.front();
-  const Packet announced = load_packet(&desk_.announced);
+  const Packet announced = load_packet(&mailboxes_.announced);
   if (announced.number != received_ + 1) return;
   const Bytes bytes = announced.words[0] | (Bytes{announced.words[1]} << 32);
   if (bytes != receive.bytes) fail_sizes(receive.bytes, bytes);
   const Bytes part = down_.part_of(receive.bytes - receive.taken);
   if (!down_.take(receive.destination + receive.taken, part, taken_ + 1)) return;
   receive.taken += part;
-  write(desk_.taken, ++taken_);
+  write(mailboxes_.taken, ++taken_);
   if (receive.taken < receive.bytes) return;
   receives_.pop_front();
   ++received_;

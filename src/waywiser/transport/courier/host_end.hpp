@@ -10,7 +10,7 @@ namespace waywiser {
 // The end without the GPU. It posts puts to the GPU straight to the kernel of the other process.
 class HostEnd : public PairEnd {
  public:
-  // `memory` is the other end's desk, `shape` that of its kernels.
+  // `memory` is the other end's mailboxes, `shape` that of its kernels.
   HostEnd(const Path& path, PeerChannel& peer, Memory memory, CourierShape shape);
 
   void put(Region destination, ConstRegion source, Stream& stream) override;
@@ -40,7 +40,7 @@ class HostEnd : public PairEnd {
   void take();
 
   Memory memory_;
-  Desk& desk_;
+  PairMailboxes& mailboxes_;
   MailboxSet up_, down_;
   std::deque<Send> sends_;
   std::deque<Receive> receives_;

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/transport/courier/desk.hpp"
+#include "waywiser/transport/courier/pair_mailboxes.hpp"
 #include "waywiser/transport/peer_channel.hpp"
 #include "waywiser/transport/transport.hpp"
 

@@ -88,7 +88,7 @@ class UcxStaged : public Transport {
 
 std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
   if (path.source.other_machine() == path.destination.other_machine())
-    return "it is for the road between two machines; within one there is host_staged";
+    return "it is for two machines; within one there is host_staged";
   if (!path.source.is_gpu() && !path.destination.is_gpu()) return "no GPU takes part: ucx sends host memory itself";
   const StagingShape shape = staging_shape(path);
   if (path.source.is_gpu()) {

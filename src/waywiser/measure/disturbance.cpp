@@ -1,4 +1,4 @@
-#include "waywiser/measure/calm.hpp"
+#include "waywiser/measure/disturbance.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ Seconds waited() {
 
 }  // namespace
 
-Calm::Calm() {
+Disturbance::Disturbance() {
   static const bool watched = watch_continue();
   static_cast<void>(watched);
   continued_ = continued.load(std::memory_order_relaxed);
@@ -61,7 +61,7 @@ Calm::Calm() {
   began_ = now_seconds();
 }
 
-std::string Calm::disturbed() const {
+std::string Disturbance::disturbed() const {
   const Seconds passed = now_seconds() - began_;
   if (continued.load(std::memory_order_relaxed) != continued_) return "the process was stopped";
   if (slept() - slept_ > shortest_sleep) return "the machine slept";

@@ -10,31 +10,31 @@
 namespace waywiser {
 
 // Two CPUs that two processes may spin on at once.
-struct SeatChoices {
+struct SpinCpuChoices {
   std::vector<int> near_source, near_destination;  // CPUs that this process may use
   std::vector<std::vector<int>> cores;             // CPUs of one core, where there are several
 };
-struct Seats {
+struct SpinCpus {
   int source = -1, destination = -1;  // -1: no CPU to choose
 };
 // Different cores where there are two; deterministic, so that both processes choose alike.
-Seats choose_seats(const SeatChoices& choices);
+SpinCpus choose_spin_cpus(const SpinCpuChoices& choices);
 // The same for several pairs at once, with no CPU twice. Nowhere for all of them where there are too few CPUs.
-std::vector<Seats> choose_seats(const std::vector<SeatChoices>& pairs);
+std::vector<SpinCpus> choose_spin_cpus(const std::vector<SpinCpuChoices>& pairs);
 // From this process's permission and the system's description of nodes and cores. GPUs may be near any CPU.
-SeatChoices seat_choices(const Path& path);
+SpinCpuChoices spin_cpu_choices(const Path& path);
 
 // Keeps the calling thread on one CPU until the end of the scope: left alone, two processes that wait for each other
 // may share one for seconds. Does nothing for -1 or where it is not allowed.
-class Seated {
+class OnCpu {
  public:
-  explicit Seated(int cpu);
-  Seated(const Seated&) = delete;
-  Seated& operator=(const Seated&) = delete;
-  ~Seated();
+  explicit OnCpu(int cpu);
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+  ~OnCpu();
 
  private:
-  bool seated_ = false;
+  bool bound_ = false;
   cpu_set_t before_;
 };
 

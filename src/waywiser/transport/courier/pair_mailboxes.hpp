@@ -8,7 +8,7 @@ namespace waywiser {
 
 // The memory shared by the two processes of a pair: the owner of the GPU (the GPU's end) runs both kernels; the other
 // process (the host's end) only reads and writes this memory. Each word has one writer.
-struct Desk {
+struct PairMailboxes {
   // The destination of one message to the GPU.
   struct alignas(64) Room {
     std::uint64_t address, bytes;

@@ -1,4 +1,4 @@
-#include "waywiser/measure/seats.hpp"
+#include "waywiser/measure/spin_cpus.hpp"
 
 #include <algorithm>
 
@@ -26,14 +26,14 @@ std::vector<int> cpus_near(const SystemFiles& files, Place place, const std::vec
   return near.empty() ? allowed : near;
 }
 
-bool same_core(const SeatChoices& choices, int a, int b) {
+bool same_core(const SpinCpuChoices& choices, int a, int b) {
   return a == b || std::ranges::any_of(choices.cores, [&](const std::vector<int>& core) {
            return std::ranges::count(core, a) != 0 && std::ranges::count(core, b) != 0;
          });
 }
 
 // The first of `near` that is none of `taken`, nor on a core with one of them unless cores are shared.
-int free_seat(const SeatChoices& choices, const std::vector<int>& near, const std::vector<int>& taken, bool sharing) {
+int free_cpu(const SpinCpuChoices& choices, const std::vector<int>& near, const std::vector<int>& taken, bool sharing) {
   const auto free = [&](int cpu) {
     return std::ranges::none_of(taken,
                                 [&](int other) { return sharing ? cpu == other : same_core(choices, cpu, other); });
@@ -43,23 +43,23 @@ int free_seat(const SeatChoices& choices, const std::vector<int>& near, const st
 }
 
 // Empty where there are too few CPUs.
-std::vector<Seats> seats_for(const std::vector<SeatChoices>& pairs, bool sharing) {
-  std::vector<Seats> seats;
+std::vector<SpinCpus> spin_cpus_for(const std::vector<SpinCpuChoices>& pairs, bool sharing) {
+  std::vector<SpinCpus> spin_cpus;
   std::vector<int> taken;
-  for (const SeatChoices& choices : pairs)
+  for (const SpinCpuChoices& choices : pairs)
     for (const bool first : {true, false}) {
-      const int cpu = free_seat(choices, first ? choices.near_source : choices.near_destination, taken, sharing);
+      const int cpu = free_cpu(choices, first ? choices.near_source : choices.near_destination, taken, sharing);
       if (cpu < 0) return {};
       taken.push_back(cpu);
-      if (first) seats.emplace_back();
-      (first ? seats.back().source : seats.back().destination) = cpu;
+      if (first) spin_cpus.emplace_back();
+      (first ? spin_cpus.back().source : spin_cpus.back().destination) = cpu;
     }
-  return seats;
+  return spin_cpus;
 }
 
 }  // namespace
 
-Seats choose_seats(const SeatChoices& choices) {
+SpinCpus choose_spin_cpus(const SpinCpuChoices& choices) {
   for (const int source : choices.near_source)
     for (const int destination : choices.near_destination)
       if (!same_core(choices, source, destination)) return {source, destination};
@@ -69,16 +69,16 @@ Seats choose_seats(const SeatChoices& choices) {
   return {};
 }
 
-std::vector<Seats> choose_seats(const std::vector<SeatChoices>& pairs) {
+std::vector<SpinCpus> choose_spin_cpus(const std::vector<SpinCpuChoices>& pairs) {
   for (const bool sharing : {false, true})
-    if (std::vector<Seats> seats = seats_for(pairs, sharing); !seats.empty()) return seats;
-  return std::vector<Seats>(pairs.size());
+    if (std::vector<SpinCpus> spin_cpus = spin_cpus_for(pairs, sharing); !spin_cpus.empty()) return spin_cpus;
+  return std::vector<SpinCpus>(pairs.size());
 }
 
-SeatChoices seat_choices(const Path& path) {
+SpinCpuChoices spin_cpu_choices(const Path& path) {
   const SystemFiles files("");
   const std::vector<int> allowed = allowed_cpus();
-  SeatChoices choices{cpus_near(files, path.source, allowed), cpus_near(files, path.destination, allowed), {}};
+  SpinCpuChoices choices{cpus_near(files, path.source, allowed), cpus_near(files, path.destination, allowed), {}};
   for (const int cpu : allowed) {
     const auto folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list";
     const std::vector<int> core = parse_cpulist(files.line(folder).value_or(""));
@@ -87,17 +87,17 @@ SeatChoices seat_choices(const Path& path) {
   return choices;
 }
 
-Seated::Seated(int cpu) {
+OnCpu::OnCpu(int cpu) {
   CPU_ZERO(&before_);
   if (cpu < 0 || cpu >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
-  seated_ = ::sched_setaffinity(0, sizeof only, &only) == 0;
+  bound_ = ::sched_setaffinity(0, sizeof only, &only) == 0;
 }
 
-Seated::~Seated() {
-  if (seated_) ::sched_setaffinity(0, sizeof before_, &before_);
+OnCpu::~OnCpu() {
+  if (bound_) ::sched_setaffinity(0, sizeof before_, &before_);
 }
 
 }  // namespace waywiser

@@ -1,4 +1,4 @@
-#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/fused/fused_works.hpp"
 
 #include <algorithm>
 
@@ -142,7 +142,8 @@ KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method
     return shape(units, threads, threads, defaults::fused_ll_blocks);
   }
   if (is_ll128(method)) {
-    const Bytes pairs = block::pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
+    const Bytes pairs = block::pairs_for(part), narrow = defaults::fused_ll128_narrow;
+    const Bytes threads = pairs <= narrow ? 64 : pairs <= 4 * narrow ? 128 : 256;
     const Bytes each = threads / block::lanes_of_pair;
     if (method == Method::ll128) return shape(pairs, each, threads, defaults::fused_ll128_one_shot_blocks);
     const auto gpu = static_cast<Bytes>(multiprocessors);

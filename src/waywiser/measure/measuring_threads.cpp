@@ -1,10 +1,10 @@
-#include "waywiser/measure/crew.hpp"
+#include "waywiser/measure/measuring_threads.hpp"
 
 #include <algorithm>
 
 namespace waywiser {
 
-Crew::~Crew() {
+MeasuringThreads::~MeasuringThreads() {
   {
     const std::scoped_lock lock(mutex_);
     closing_ = true;
@@ -13,14 +13,14 @@ Crew::~Crew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::grow(int members) {
+void MeasuringThreads::grow(int members) {
   while (static_cast<int>(threads_.size()) + 1 < members) {
     const int member = static_cast<int>(threads_.size()) + 1;
     threads_.emplace_back([this, member] { live(member); });
   }
 }
 
-void Crew::live(int member) {
+void MeasuringThreads::live(int member) {
   std::uint64_t seen = 0;
   while (true) {
     {
@@ -34,7 +34,7 @@ void Crew::live(int member) {
   }
 }
 
-void Crew::take_part(int member) {
+void MeasuringThreads::take_part(int member) {
   const auto self = static_cast<std::size_t>(member);
   const auto meet = [this](std::atomic<int>& here) {
     here.fetch_add(1);
@@ -52,7 +52,7 @@ void Crew::take_part(int member) {
 }
 
 // After a failure a member only keeps the others company.
-void Crew::attempt(const Work& work, int member) {
+void MeasuringThreads::attempt(const Work& work, int member) {
   std::exception_ptr& failure = failures_[static_cast<std::size_t>(member)];
   if (failure) return;
   try {
@@ -62,7 +62,7 @@ void Crew::attempt(const Work& work, int member) {
   }
 }
 
-Seconds Crew::run(int members, const Work& work, const Work& before) {
+Seconds MeasuringThreads::run(int members, const Work& work, const Work& before) {
   const auto count = static_cast<std::size_t>(members);
   {
     const std::scoped_lock lock(mutex_);

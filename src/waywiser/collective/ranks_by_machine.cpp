@@ -1,10 +1,10 @@
-#include "waywiser/collective/machines.hpp"
+#include "waywiser/collective/ranks_by_machine.hpp"
 
 #include <algorithm>
 
 namespace waywiser {
 
-Machines::Machines(const CollectiveCall& call) {
+RanksByMachine::RanksByMachine(const CollectiveCall& call) {
   std::vector<int> names;
   for (int rank = 0; rank < call.ranks; ++rank) {
     const int machine = call.machine_of.empty() ? 0 : call.machine_of.at(static_cast<std::size_t>(rank));
@@ -21,16 +21,16 @@ Machines::Machines(const CollectiveCall& call) {
   }
 }
 
-int Machines::smallest() const {
+int RanksByMachine::smallest() const {
   return static_cast<int>(std::ranges::min_element(ranks, {}, &std::vector<int>::size)->size());
 }
 
-int Machines::largest() const {
+int RanksByMachine::largest() const {
   return static_cast<int>(std::ranges::max_element(ranks, {}, &std::vector<int>::size)->size());
 }
 
 std::optional<std::string> why_one_machine(const CollectiveCall& call) {
-  if (Machines(call).count() > 1) return {};
+  if (RanksByMachine(call).count() > 1) return {};
   return "all ranks are in one machine";
 }
 

@@ -9,12 +9,12 @@
 namespace waywiser {
 
 // The ranks of each machine in ascending order; machines in the order of their first rank.
-struct Machines {
+struct RanksByMachine {
   std::vector<std::vector<int>> ranks;
   int mine = 0;   // the machine of the call's rank
   int local = 0;  // and its index in it
 
-  explicit Machines(const CollectiveCall& call);
+  explicit RanksByMachine(const CollectiveCall& call);
   int count() const { return static_cast<int>(ranks.size()); }
   int smallest() const;
   int largest() const;

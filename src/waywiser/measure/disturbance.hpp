@@ -8,9 +8,9 @@ namespace waywiser {
 
 // Watches whether something from outside disturbs this thread's measurements from its construction on: the process was
 // stopped, the machine slept, other programs used the CPU.
-class Calm {
+class Disturbance {
  public:
-  Calm();
+  Disturbance();
   // Why the times since construction say nothing about the machine; empty if nothing is known against them.
   std::string disturbed() const;
 

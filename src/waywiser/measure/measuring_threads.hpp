@@ -13,12 +13,12 @@
 namespace waywiser {
 
 // Persistent threads, so that starting them is not part of a measurement. The caller is member 0.
-class Crew {
+class MeasuringThreads {
  public:
-  Crew() = default;
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew();
+  MeasuringThreads() = default;
+  MeasuringThreads(const MeasuringThreads&) = delete;
+  MeasuringThreads& operator=(const MeasuringThreads&) = delete;
+  ~MeasuringThreads();
 
   using Work = std::function<void(int)>;
   // Runs work(0) ... work(members-1) at the same time, after all members have ended `before`, if it is given. Returns

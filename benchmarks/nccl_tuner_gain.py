@@ -1,8 +1,8 @@
 """On a machine with two GPUs or more: five collectives of NCCL at 24 sizes, eager and in graphs, in turns: without a
 plug-in, with the tuner and its plan, without again, with a plan made wrong on purpose, with a plan of another machine.
 
-`python benchmarks/nccl_tuner.py --results FOLDER [--ranks 2] [--modes stream,graph] [--minutes 8] > rows.json`; FOLDER
-has the plan of `waywiser tune --nccl`. Figures for people go to standard error. Exit code 1: the tuner loses somewhere,
+`python benchmarks/nccl_tuner_gain.py --results FOLDER [--ranks 2] [--modes stream,graph] [--minutes 8] > rows.json`;
+FOLDER has the plan of `waywiser tune --nccl`. Figures for people go to standard error. Exit code 1: the tuner loses somewhere,
 or decides nothing.
 """
 
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from waywiser.apply.nccl_tuner import environment_for
+from waywiser.apply.nccl_tuner_switch import environment_for
 from waywiser.bench.conduct import Case
 from waywiser.bench.nccl_communicators import plan_of
 from waywiser.bench.operations import OPERATIONS
@@ -99,7 +99,7 @@ def main() -> int:
     means = {name: round(mean(rows, name), 4) for name in (TUNED, AGAIN, WRONG, FOREIGN)}
     worse = [row for row in rows if is_worse(row)]
     good = means[TUNED] <= BETTER and not worse and means[WRONG] > means[TUNED]
-    about = {"benchmark": "nccl_tuner", "library": started[PLAIN].version, "ranks": asked.ranks, "means": means}
+    about = {"benchmark": "nccl_tuner_gain", "library": started[PLAIN].version, "ranks": asked.ranks, "means": means}
     print(json.dumps({**about, "worse": len(worse), "good": good, "rows": rows}, indent=1))
     print(
         f"geometric means of the ratio to no plug-in: {means}; {len(worse)} of {len(rows)} rows worse", file=sys.stderr
