@@ -2,8 +2,8 @@
 plug-in, with the tuner and its plan, without again, with a plan made wrong on purpose, with a plan of another machine.
 
 `python benchmarks/nccl_tuner_gain.py --results FOLDER [--ranks 2] [--modes stream,graph] [--minutes 8] > rows.json`;
-FOLDER has the plan of `waywiser tune --nccl`. Figures for people go to standard error. Exit code 1: the tuner loses somewhere,
-or decides nothing.
+FOLDER has the plan of `waywiser tune --nccl`. Figures for people go to standard error. Exit code 1: the tuner loses
+somewhere, or decides nothing.
 """
 
 from __future__ import annotations
