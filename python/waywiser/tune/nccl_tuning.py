@@ -27,13 +27,15 @@ from waywiser.stages import Show
 from waywiser.tune.turns import OneWay, take_turns, timed_point
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
-SIZES = tuple(1 << bits for bits in (6, 10, 13, 15, 17, 19, 21, 23, 25))
+# From coarse to fine: what the time is too short for lies between others.
+SIZES = tuple(1 << bits for bits in (6, 26, 14, 20, 10, 23, 17, 21, 25, 12, 22, 19, 24, 18, 13))
 _PROTOCOLS = ("LL", "LL128", "Simple")
 _MOST_BY_LL = 4 << 20  # it sends twice the bytes
 _LEAST_OF_CHUNKS = 1 << 20
-_CHANNELS, _CHUNKS = (2, 4, 8, 16, 24, 32), (64 << 10, 256 << 10, 1 << 20)
+_CHANNELS, _CHUNKS = (2, 8, 16, 32), (64 << 10, 256 << 10, 1 << 20)
 _ROUNDS, _FIRST_ROUNDS, _HOPELESS = 6, 2, 1.3
 # The default is what has to be beaten: no way is taken that costs more, and few bytes more of noise do not decide.
+_NOT_MEASURED = "no other way was measured as faster at the sizes on both sides"
 _HYSTERESIS = {"tolerance": 0.01, "equal": 0.03, "switching": 0.01}
 
 
@@ -66,10 +68,8 @@ def first_ways(operation: str, size: int, offers: Offers) -> list[str]:
 
 
 def finer_ways(best: Sequence[str], size: int, offers: Offers) -> list[str]:
-    """The best of the first ways, with other numbers of channels; the very best with other sizes of chunks."""
-    found = list(best)
-    for way in best:
-        found += [way.replace("(", f"(channels={count},") for count in _CHANNELS]
+    """The best of the first ways; the very best with other numbers of channels, and with other sizes of chunks."""
+    found = [*best, *(best[0].replace("(", f"(channels={count},") for count in _CHANNELS)]
     if offers.chunks and size >= _LEAST_OF_CHUNKS:
         found += [best[0].replace("(", f"(chunk={chunk},") for chunk in _CHUNKS]
     return found
@@ -120,13 +120,39 @@ def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[P
 def keep(file: Path, series: Sequence[dict[str, Any]], partner: str, ranks: int) -> Plan:
     """Chooses, and writes the rows in place of those of this library for as many ranks."""
     chosen = chosen_plan([{**one, "partner": partner} for one in series], "cuda", _HYSTERESIS)
-    return keep_rows(file, partner, chosen, ranks)
+    sizes = {
+        one["operation"]: [point["bytes"] for point in one["points"]] for one in series if one["way"] == DEFAULT_WAY
+    }
+    rows: list[dict[str, Any]] = []
+    for part in (part for row in chosen["rows"] for part in _where_measured(row, sizes[row["operation"]])):
+        last = rows[-1] if rows else part
+        same = last is not part and last["operation"] == part["operation"] and _is_default(last) and _is_default(part)
+        rows[-1:] = [{**last, "to_bytes": part["to_bytes"]}] if same else [*rows[-1:], part]
+    return keep_rows(file, partner, {**chosen, "rows": rows}, ranks)
+
+
+def _is_default(row: Mapping[str, Any]) -> bool:
+    return bool(row["ways"][0]["way"] == DEFAULT_WAY)
+
+
+def _where_measured(row: dict[str, Any], sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """A way is taken from the least to the most bytes at which it was measured as the fastest, and for less than any
+    size that was measured; elsewhere NCCL knows more: its own protocol may change there."""
+    first, last = row["from_bytes"], row["to_bytes"]
+    inside = [size for size in sizes if first <= size <= last]
+    rest = {**row, "ways": [{"way": DEFAULT_WAY, "ratio": 1.0}], "expected": [], "why": _NOT_MEASURED}
+    if _is_default(row) or not inside:
+        return [row if inside else rest]
+    start = first if inside[0] == min(sizes) else inside[0]
+    parts = [{**rest, "to_bytes": start - 1}] if start > first else []
+    parts.append({**row, "from_bytes": start, "to_bytes": inside[-1]})
+    return parts + ([{**rest, "from_bytes": inside[-1] + 1}] if inside[-1] < last else [])
 
 
 def measured(
     teams: NcclTeams, ranks: int, offers: Offers, until: float, show: Show, sizes: Sequence[int] = SIZES
 ) -> list[dict[str, Any]]:
-    """Series for a profile; sizes for which the time is too short are left out, the largest first."""
+    """Series for a profile; sizes for which the time is too short are left out, the last of `sizes` first."""
     series: dict[tuple[str, str], list[dict[str, Any]]] = {}
     cases = [Case(OPERATIONS[name], "gpu", size, "graph") for size in sizes for name in COLLECTIVES]
     started = time.monotonic()
@@ -141,7 +167,10 @@ def measured(
     head = {"memory": "gpu", "ranks": ranks}
     # The default first: of equals the first is taken.
     ordered = sorted(series.items(), key=lambda one: (one[0][0], one[0][1] != DEFAULT_WAY))
-    return [{"operation": name, "way": way, "points": points, **head} for (name, way), points in ordered]
+    return [
+        {"operation": name, "way": way, "points": sorted(points, key=lambda point: int(point["bytes"])), **head}
+        for (name, way), points in ordered
+    ]
 
 
 def _timed(teams: NcclTeams, case: Case, offers: Offers, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
