@@ -70,8 +70,8 @@ def test_the_plan_takes_what_beats_nccl_without_a_plug_in(tmp_path: Path) -> Non
     assert ways == [
         (0, 1 << 14, "Tree(protocol=LL)"),
         ((1 << 14) + 1, (1 << 17) - 1, "default"),
-        (1 << 17, 1 << 26, "Ring(channels=8,protocol=Simple)"),
-        ((1 << 26) + 1, NO_END, "default"),
+        (1 << 17, 1 << 24, "Ring(channels=8,protocol=Simple)"),
+        ((1 << 24) + 1, NO_END, "default"),
     ], "each as far as it was measured as the fastest: nobody knows where NCCL changes its protocol"
 
 

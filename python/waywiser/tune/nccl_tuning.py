@@ -28,7 +28,7 @@ from waywiser.tune.turns import OneWay, take_turns, timed_point
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 # From coarse to fine: what the time is too short for lies between others.
-SIZES = tuple(1 << bits for bits in (6, 26, 14, 20, 10, 23, 17, 21, 25, 12, 22, 19, 24, 18, 13))
+SIZES = tuple(1 << bits for bits in (6, 24, 20, 14, 22, 10, 21, 17, 23, 19, 12, 18, 13))
 _PROTOCOLS = ("LL", "LL128", "Simple")
 _MOST_BY_LL = 4 << 20  # it sends twice the bytes
 _LEAST_OF_CHUNKS = 1 << 20
