@@ -86,12 +86,14 @@ def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
     expected |= {f"lib/cmake/waywiser/waywiser{name}" for name in cmake}
     assert {Path(name) for name in expected} <= package
     assert {path for path in package if path.parts[0] == "lib"} == {Path(name) for name in expected if "lib/" in name}
-    # Only the public headers, and none of other libraries.
+    # Only the public headers, none of other libraries, and the sources that are compiled against the user's PyTorch.
     headers = {"include" / path for path in public_headers(prefix)} | {Path("include/waywiser/c/waywiser.f90")}
     headers |= {Path("include/waywiser/kernels/rtc", name) for name in ("bit", "cstddef", "cstdint", "type_traits")}
     assert {path for path in package if path.parts[0] == "include"} == headers
-    assert {path for path in package if path.suffix in HEADERS} <= headers
     source = ROOT / "python/waywiser"
+    compiled_later = {path.relative_to(source) for path in (source / "torch_backend/cpp").iterdir()}
+    assert compiled_later <= package
+    assert {path for path in package - compiled_later if path.suffix in HEADERS} <= headers
     assert {path for path in package - headers if path.suffix in PARTS} == {
         path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix in PARTS
     }
