@@ -1,4 +1,5 @@
-"""Steps of data-parallel training (DistributedDataParallel) with the back end beside NCCL, and without communication.
+"""Steps of training with the back end beside NCCL: data-parallel (DistributedDataParallel; also without communication),
+sharded (fully_shard), tensor-parallel (parallelize_module).
 
 torchrun --standalone --nproc-per-node 2 benchmarks/torch_training.py [--json FILE] [--seconds S]. Blocks of five steps
 take turns; a time is the median of the blocks at the slowest rank. The losses of the first steps must be equal to those
@@ -13,11 +14,15 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
@@ -32,16 +37,15 @@ class Layer(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.heads = width // 128
         self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, tokens, width = x.shape
-        parts = self.qkv(self.first(x)).view(batch, tokens, 3, self.heads, width // self.heads)
-        mixed = functional.scaled_dot_product_attention(*parts.permute(2, 0, 3, 1, 4), is_causal=True)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        batch, tokens, _ = x.shape
+        parts = self.qkv(self.first(x)).view(batch, tokens, -1, 3, 128)  # a rank has some of the heads, or all
+        mixed = functional.scaled_dot_product_attention(*parts.permute(3, 0, 2, 1, 4), is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, -1))
         return x + self.down(functional.gelu(self.up(self.second(x))))
 
 
@@ -59,29 +63,65 @@ def convolutions() -> nn.Module:
     return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
-# Name, model, shape of a batch, MB of a bucket.
-CASES: tuple[tuple[str, Callable[[], nn.Module], tuple[int, ...], int], ...] = (
-    ("transformer, 808 M parameters, 8 x 256 tokens", lambda: transformer(4096, 4), (8, 256, 4096), 25),
-    ("transformer, 808 M parameters, 2 x 256 tokens", lambda: transformer(4096, 4), (2, 256, 4096), 25),
-    ("transformer, 85 M parameters, 32 x 256 tokens", lambda: transformer(768, 12), (32, 256, 768), 25),
-    ("convolutions, 11 M parameters, 256 images", convolutions, (256, 3, 32, 32), 25),
-    ("convolutions, 11 M parameters, 8 images, buckets of 1 MB", convolutions, (8, 3, 32, 32), 1),
+def data_parallel(model: nn.Module, group: Any, device: torch.device, bucket: int) -> nn.Module:
+    options: Any = {"process_group": group, "bucket_cap_mb": bucket, "gradient_as_bucket_view": True}
+    return DistributedDataParallel(model, device_ids=[device.index], **options)
+
+
+def sharded(model: nn.Module, group: Any, device: torch.device, _bucket: int) -> nn.Module:
+    """Parameters are gathered as bfloat16, layer by layer; gradients are summed as float32."""
+    mesh = DeviceMesh.from_group(group, device.type)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for part in (*model.children(), model):
+        fully_shard(part, mesh=mesh, mp_policy=policy)
+    return model
+
+
+def tensor_parallel(model: nn.Module, group: Any, device: torch.device, _bucket: int) -> nn.Module:
+    mesh = DeviceMesh.from_group(group, device.type)
+    split: dict[str, Any] = {name: ColwiseParallel() for name in ("qkv", "up")}
+    split |= {name: RowwiseParallel() for name in ("out", "down")}
+    for part in model.children():
+        if isinstance(part, Layer):
+            parallelize_module(part, mesh, split)
+    return model
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    make: Callable[[], nn.Module]
+    batch: tuple[int, ...]
+    spread: Callable[[nn.Module, Any, torch.device, int], nn.Module] = data_parallel
+    bucket: int = 25  # MB
+
+
+LARGE, SMALL = "transformer, 808 M parameters", "transformer, 85 M parameters"
+CASES = (
+    Case(f"{LARGE}, 8 x 256 tokens", lambda: transformer(4096, 4), (8, 256, 4096)),
+    Case(f"{LARGE}, 2 x 256 tokens", lambda: transformer(4096, 4), (2, 256, 4096)),
+    Case(f"{SMALL}, 32 x 256 tokens", lambda: transformer(768, 12), (32, 256, 768)),
+    Case("convolutions, 11 M parameters, 256 images", convolutions, (256, 3, 32, 32)),
+    Case("convolutions, 11 M parameters, 8 images, buckets of 1 MB", convolutions, (8, 3, 32, 32), bucket=1),
+    Case(f"{LARGE}, 8 x 256 tokens, sharded", lambda: transformer(4096, 4), (8, 256, 4096), sharded),
+    Case(f"{SMALL}, 32 x 256 tokens, sharded", lambda: transformer(768, 12), (32, 256, 768), sharded),
+    Case(f"{LARGE}, 8 x 256 tokens, tensor-parallel", lambda: transformer(4096, 4), (8, 256, 4096), tensor_parallel),
+    Case(f"{SMALL}, 32 x 256 tokens, tensor-parallel", lambda: transformer(768, 12), (32, 256, 768), tensor_parallel),
 )
 
 
 class Trainer:
     """One model with one back end. Every back end begins with the same parameters."""
 
-    def __init__(self, make: Callable[[], nn.Module], group: Any, device: torch.device, bucket: int) -> None:
+    def __init__(self, case: Case, group: Any, device: torch.device) -> None:
         torch.manual_seed(1)
-        options: Any = {"process_group": group, "bucket_cap_mb": bucket, "gradient_as_bucket_view": True}
         with device:  # parameters are made there
-            model = make()
-        self.model = DistributedDataParallel(model, device_ids=[device.index], **options)
+            model = case.make()
+        self.model = case.spread(model, group, device, case.bucket)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
 
     def step(self, batch: torch.Tensor, communicates: bool = True) -> torch.Tensor:
-        with torch.autocast("cuda", torch.bfloat16):
+        with torch.autocast(batch.device.type, torch.bfloat16):
             loss = self.model(batch).float().square().mean()
         if communicates:
             loss.backward()
@@ -110,12 +150,12 @@ def slowest(values: dict[str, float], control: Any) -> dict[str, float]:
     return {name: max(each[name] for each in everyone) for name in values}
 
 
-def run(case: Any, groups: dict[str, Any], control: Any, device: torch.device, seconds: float) -> dict[str, Any]:
-    name, make, shape, bucket = case
-    batch = torch.randn(shape, device=device, generator=torch.Generator(device).manual_seed(dist.get_rank()))
-    trainers = {by: Trainer(make, group, device, bucket) for by, group in groups.items()}
+def run(case: Case, groups: dict[str, Any], control: Any, device: torch.device, seconds: float) -> dict[str, Any]:
+    seed = 0 if case.spread is tensor_parallel else dist.get_rank()
+    batch = torch.randn(case.batch, device=device, generator=torch.Generator(device).manual_seed(seed))
+    trainers = {by: Trainer(case, group, device) for by, group in groups.items()}
     losses = {by: [trainer.step(batch).item() for _ in range(WARM_UP)] for by, trainer in trainers.items()}
-    turns = [*((by, True) for by in groups), ("nccl", False)]
+    turns = [(by, True) for by in groups] + ([("nccl", False)] if case.spread is data_parallel else [])
     found: dict[str, list[float]] = {}
     enough, end = False, time.perf_counter() + seconds
     while not enough:
@@ -124,13 +164,13 @@ def run(case: Any, groups: dict[str, Any], control: Any, device: torch.device, s
                 block(trainers[by], batch, communicates, control)
             )
         turns.reverse()
-        mine = {"enough": float(len(found["alone"]) >= 7 and time.perf_counter() > end)}
+        mine = {"enough": float(len(found["nccl"]) >= 7 and time.perf_counter() > end)}
         enough = slowest(mine, control)["enough"] == 1
     ms = slowest({by: statistics.median(values) for by, values in found.items()}, control)
     ours = [by for by in groups if by != "nccl"]
     pairs = [pair for by in ours for pair in zip(losses[by], losses["nccl"], strict=True)]
     quartiles = {by: statistics.quantiles(values) for by, values in found.items()}
-    return {"case": name, "ms": ms, "rounds": len(found["alone"]), "losses": losses,
+    return {"case": case.name, "ms": ms, "rounds": len(found["nccl"]), "losses": losses,
             "quartiles_apart_ms": slowest({by: each[2] - each[0] for by, each in quartiles.items()}, control),
             "ratios": {by: ms[by] / ms["nccl"] for by in ours},
             "losses_equal": all(abs(a - b) <= 2e-3 * abs(b) for a, b in pairs)}  # fmt: skip
@@ -145,7 +185,7 @@ def main() -> int:
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("nccl")
-    groups: dict[str, Any] = {"nccl": None}
+    groups: dict[str, Any] = {"nccl": dist.group.WORLD}
     for most in arguments.max_ctas.split(","):
         options = waywiser.torch_backend.Options(max_ctas=int(most)) if most else None
         groups[f"waywiser {most}".strip()] = dist.new_group(backend="waywiser", pg_options=options)
@@ -158,8 +198,8 @@ def main() -> int:
             row = rows[-1]
             times = ", ".join(f"{by} {row['ms'][by]:.2f} ms ({ratio:.3f})" for by, ratio in row["ratios"].items())
             losses = "equal" if row["losses_equal"] else row["losses"]
-            print(f"{case[0]}: NCCL {row['ms']['nccl']:.2f} ms, {times}, without communication "
-                  f"{row['ms']['alone']:.2f} ms; losses {losses}", flush=True)  # fmt: skip
+            alone = f", without communication {row['ms']['alone']:.2f} ms" if "alone" in row["ms"] else ""
+            print(f"{case.name}: NCCL {row['ms']['nccl']:.2f} ms, {times}{alone}; losses {losses}", flush=True)
     means = {by: statistics.geometric_mean(row["ratios"][by] for row in rows) for by in groups if by != "nccl"}
     if dist.get_rank() == 0:
         print("geometric means of the ratios: " + ", ".join(f"{by} {mean:.3f}" for by, mean in means.items()))
