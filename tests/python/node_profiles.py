@@ -24,7 +24,7 @@ folder: list[Path] = []  # of the workers of a run; conftest.py
 
 @cache
 def text_of(machine: str, mixed: bool = False) -> str:
-    """The profile of a GPU at each distance from its NIC and the first host memory, with roads to other nodes: JSON."""
+    """The profile of a GPU at each distance from its NIC and the first host memory, with paths to other nodes: JSON."""
     file = folder[0] / f"node-{machine}{'-mixed' if mixed else ''}.json"
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one worker makes it

@@ -17,7 +17,7 @@ from waywiser import _core, stages
 from waywiser.apply.installed import Installed
 from waywiser.apply.nccl_network import values_of
 from waywiser.apply.nearest import LEVELS
-from waywiser.apply.node_switches import NAMES, OPERATIONS, PURPOSES, Case, between_nodes, limit_for, name_of, roads_of
+from waywiser.apply.node_switches import NAMES, OPERATIONS, PURPOSES, Case, between_nodes, limit_for, name_of, paths_of
 from waywiser.apply.propose import settings_for
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
@@ -35,8 +35,8 @@ FIRST_NOW = pytest.mark.parametrize(
 )
 
 
-def gpu_road(machine: str) -> Any:
-    return between_nodes(profile_of(machine)).roads[0]
+def gpu_path(machine: str) -> Any:
+    return between_nodes(profile_of(machine)).paths[0]
 
 
 def test_rows_for_every_setting_operation_and_rail() -> None:
@@ -44,11 +44,11 @@ def test_rows_for_every_setting_operation_and_rail() -> None:
     plan = read_plan(stages.choose(text_of("hse-a")).encode(), "plan")
     rails = ["mlx5_0:1", "mlx5_0:1/mlx5_1:1", "mlx5_1:1", "mlx5_1:1/mlx5_0:1"]
     assert (
-        sorted(one.rail for one in roads_of(profile) if one.destination == "hse-a:gpu0" and one.source == "gpu0")
+        sorted(one.rail for one in paths_of(profile) if one.destination == "hse-a:gpu0" and one.source == "gpu0")
         == rails
     )
-    for road in roads_of(profile):
-        assert all(len(road.cases((operation,))) == 24 for operation in OPERATIONS), road
+    for path in paths_of(profile):
+        assert all(len(path.cases((operation,))) == 24 for operation in OPERATIONS), path
     pair = "gpu0", "hse-a:gpu0"
     for operation in (*OPERATIONS, "loaded"):
         for rail in ("", *rails):
@@ -64,7 +64,7 @@ def test_a_cluster_of_three_types_has_rows_from_each_to_each() -> None:
     for machine in STUDIED:
         nodes = between_nodes(profile_of(machine, mixed=True)).by_node
         assert next(iter(nodes)) == machine and set(nodes) == set(STUDIED)
-        assert all(roads.single("mixed") for roads in nodes.values())
+        assert all(paths.single("mixed") for paths in nodes.values())
 
 
 # ---- findings of the published study ----
@@ -72,16 +72,16 @@ def test_a_cluster_of_three_types_has_rows_from_each_to_each() -> None:
 
 def test_latency_falls_seven_times_with_both() -> None:
     for machine, published in (("hse-a", 7.0), ("hse-e", 7.8)):
-        road = gpu_road(machine)
-        falls = [road.loss(Case("latency", size), ("off", "off")) for size in (8, 16, 32)]
+        path = gpu_path(machine)
+        falls = [path.loss(Case("latency", size), ("off", "off")) for size in (8, 16, 32)]
         assert 0.9 * published < max(falls) < 1.1 * published
 
 
 def test_gdr_raises_bandwidth_of_hse_a_up_to_16_kib_and_slows_large_messages() -> None:
-    road = gpu_road("hse-a")
-    found = [(first, last, name_of(one)) for first, last, one in road.by_size("bidirectional")]
+    path = gpu_path("hse-a")
+    found = [(first, last, name_of(one)) for first, last, one in path.by_size("bidirectional")]
     assert found == [(8, 16 * KIB, "both"), (32 * KIB, 64 << 20, "GDRCopy")]
-    assert road.loss(Case("bidirectional", 64 << 20), ("on", "on")) > 2.5
+    assert path.loss(Case("bidirectional", 64 << 20), ("on", "on")) > 2.5
 
 
 @pytest.mark.parametrize("machine", STUDIED)
@@ -106,18 +106,18 @@ def test_gdrcopy_helps_up_to_8_kib(machine: str, operation: str, run: Run) -> No
     [("hse-a", "both", "GDRCopy"), ("hse-c", "both", "GDRCopy"), ("hse-e", "both", "both")],
 )
 def test_the_best_single_setting(machine: str, latency: str, bandwidth: str) -> None:
-    roads = between_nodes(profile_of(machine)).deciding
-    found = {purpose: roads.single(purpose) for purpose in PURPOSES}
+    paths = between_nodes(profile_of(machine)).deciding
+    found = {purpose: paths.single(purpose) for purpose in PURPOSES}
     assert name_of(found["latency"].switches) == latency  # type: ignore[union-attr]
     assert name_of(found["bandwidth"].switches) == bandwidth  # type: ignore[union-attr]
 
 
 def test_mixed_takes_the_smallest_worst_loss_and_tells_it() -> None:
-    roads = between_nodes(profile_of("hse-a"))
-    single = roads.single("mixed")
+    paths = between_nodes(profile_of("hse-a"))
+    single = paths.single("mixed")
     assert single is not None
     worst = {
-        one: max(road.loss(case, one) for road in roads.roads for case in road.cases(tuple(OPERATIONS)))
+        one: max(path.loss(case, one) for path in paths.paths for case in path.cases(tuple(OPERATIONS)))
         for one in NAMES
     }
     assert worst[single.switches] == min(worst.values()) == single.worst_loss
@@ -126,11 +126,11 @@ def test_mixed_takes_the_smallest_worst_loss_and_tells_it() -> None:
 
 def test_by_size_is_never_slower_than_one_setting() -> None:
     for machine in STUDIED:
-        for road in between_nodes(profile_of(machine)).roads:
+        for path in between_nodes(profile_of(machine)).paths:
             for operation in OPERATIONS:
-                for first, last, best in road.by_size(operation):
-                    for case in road.cases((operation,)):
-                        assert not first <= case.bytes <= last or road.loss(case, best) <= 1 + 1e-6
+                for first, last, best in path.by_size(operation):
+                    for case in path.cases((operation,)):
+                        assert not first <= case.bytes <= last or path.loss(case, best) <= 1 + 1e-6
 
 
 # ---- one story ----
@@ -139,7 +139,7 @@ def test_by_size_is_never_slower_than_one_setting() -> None:
 @FIRST_NOW
 def test_simulate_explain_and_report_tell_the_same(machine: str, run: Run) -> None:
     profile, text = profile_of(machine), text_of(machine)
-    road = gpu_road(machine)
+    path = gpu_path(machine)
     plan = stages.choose(text)
     page = str(node_charts(profile))
     for operation in ("latency", "bidirectional"):
@@ -147,21 +147,21 @@ def test_simulate_explain_and_report_tell_the_same(machine: str, run: Run) -> No
         _, out, _ = run("simulate", verb, "--machine", machine, "--vary", "gdr,gdrcopy", "--json")
         answer = json.loads(out)
         best = [(one["from"], one["to"], (one["setting"]["gdr"], one["setting"]["gdrcopy"])) for one in answer["best"]]
-        assert best == road.by_size(operation)
+        assert best == path.by_size(operation)
         for curve in answer["curves"]:
             switches = curve["setting"]["gdr"], curve["setting"]["gdrcopy"]
             for point in curve["points"]:
-                assert road.seconds(Case(operation, point["bytes"]), switches) == pytest.approx(
+                assert path.seconds(Case(operation, point["bytes"]), switches) == pytest.approx(
                     point["seconds"], rel=1e-9
                 )
         for size in (8, 4 * KIB, 16 * KIB, 32 * KIB, 1 << 20, 64 << 20):
             places = for_core("gpu0", profile.other_nodes), for_core(f"{machine}:gpu0", profile.other_nodes)
-            told = stages.explain(text, plan, *places, 2, operation, size, road.rail)
+            told = stages.explain(text, plan, *places, 2, operation, size, path.rail)
             direct = [one for one in told["candidates"] if one["path"]["mechanism"] == "ucx"]
             fastest = direct[0]["path"]["parameters"]
             wanted = next(one for first, last, one in best if first <= size <= last)
             assert (fastest["gdr"], fastest["gdrcopy"]) == wanted or direct[0]["measured"]["seconds"] == pytest.approx(
-                road.seconds(Case(operation, size), wanted), rel=1e-9
+                path.seconds(Case(operation, size), wanted), rel=1e-9
             )
         for first, last, switches in best:
             assert f"best: {name_of(switches)}" in page and first < last
@@ -231,9 +231,9 @@ def test_an_older_ucx_gets_a_limit_in_bytes_and_without_one_the_switch() -> None
     limits = {one: int(found(OLDER, one)["UCX_RNDV_MEMTYPE_DIRECT_SIZE"]) for one in PURPOSES}
     assert limits["bandwidth"] == 32 * KIB and limits["latency"] == 1 << 20
     assert limits["bandwidth"] < limits["mixed"] < limits["latency"]
-    roads = between_nodes(profile_of("hse-a"))
-    single = roads.single("mixed")
-    assert single is not None and limit_for(roads, "mixed").worst_loss < single.worst_loss
+    paths = between_nodes(profile_of("hse-a"))
+    single = paths.single("mixed")
+    assert single is not None and limit_for(paths, "mixed").worst_loss < single.worst_loss
     plain = {name: OLDER[name] for name in ("UCX_IB_GPU_DIRECT_RDMA", "UCX_TLS")}
     assert found(plain, "bandwidth")["UCX_IB_GPU_DIRECT_RDMA"] == "n"
     assert "UCX_IB_GPU_DIRECT_RDMA" not in found(plain, "latency")
@@ -265,7 +265,7 @@ def test_files_of_version_1_are_read(tmp_path: Path) -> None:
     older |= {"version": 1, "state": {"other": {"fingerprint": fingerprint, "machine": "hse-a"}}}
     del older["other_nodes"]
     profile = made_up.read(older)
-    assert {one.destination for one in roads_of(profile)} == {"hse-a:gpu0", "hse-a:host0"}
+    assert {one.destination for one in paths_of(profile)} == {"hse-a:gpu0", "hse-a:host0"}
     plan = json.loads(stages.choose(json.dumps(older)))
     assert plan["version"] == 3 and plan["other_nodes"] == [{"fingerprint": fingerprint, "machine": "hse-a"}]
     assert _core.Chooser(json.dumps(plan)).choose("gpu0", f"{fingerprint}:gpu0", 2, "latency", 8)

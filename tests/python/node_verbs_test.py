@@ -79,8 +79,8 @@ def test_a_collective_needs_nodes_of_one_type(run: Run, tmp_path: Path) -> None:
     assert status == 2 and "nodes of one type" in err and "line 1" in err
     status, out, _ = run("simulate", "latency", "--cluster", str(file), "--sizes", "64M", "--json")
     first = json.loads(out)["curves"][0]["points"][0]["seconds"]
-    road = next(one for one in between_nodes(profile_of("hse-a", mixed=True)).roads if one.node == "hse-e")
-    assert status == 0 and road.seconds(Case("latency", 64 << 20), ("on", "on")) == pytest.approx(first, rel=1e-9)
+    path = next(one for one in between_nodes(profile_of("hse-a", mixed=True)).paths if one.node == "hse-e")
+    assert status == 0 and path.seconds(Case("latency", 64 << 20), ("on", "on")) == pytest.approx(first, rel=1e-9)
 
 
 @pytest.mark.parametrize(

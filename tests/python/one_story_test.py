@@ -119,7 +119,7 @@ def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: 
     words = ["--cluster", str(file)] if mixed else ["--machine", machine]
     profile = profile_of(machine, mixed)
     page = str(node_charts(profile))
-    road = next(one for one in between_nodes(profile).roads if one.node == other)
+    path = next(one for one in between_nodes(profile).paths if one.node == other)
     times: dict[Any, Times] = {}
     for setting, told in simulated(run, words, "gpu0", "gpu0", "latency"):
         switches = setting["gdr"], setting["gdrcopy"]
@@ -127,7 +127,7 @@ def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: 
         for size, seconds in told.items():
             dot = f"{name_of(switches)}: {format_bytes(size)} {format_seconds(seconds)}</title>"
             assert dot in page, (setting, size)
-    for first, last, switches in road.by_size("latency"):
+    for first, last, switches in path.by_size("latency"):
         for size in (one for one in SIZES if first <= one <= last):
             assert times[switches][size] == pytest.approx(min(times[one][size] for one in NAMES), rel=1e-6)
     assert MIXED.count(other) == 1

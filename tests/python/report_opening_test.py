@@ -66,7 +66,7 @@ def _simulated(name: str, value: Json) -> None:
 
 def test_what_to_do_comes_before_the_evidence_and_the_score_last(tmp_path: Path) -> None:
     page = render(_results(tmp_path))
-    order = [page.index(f'id="{name}"') for name in ("todo", "machine", "roads", "matrices", "verification")]
+    order = [page.index(f'id="{name}"') for name in ("todo", "machine", "best-paths", "matrices", "verification")]
     assert order == sorted(order)
     assert "<h1>4 x Made-up GPU, NVSwitch</h1>" in page
     assert "<title>4 x Made-up GPU, NVSwitch - Waywiser</title>" in page

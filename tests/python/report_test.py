@@ -59,7 +59,7 @@ def test_nothing_is_loaded_from_outside(tmp_path: Path) -> None:
 def test_content(tmp_path: Path) -> None:
     page, packed = _page(made_up.write(tmp_path))
     for section in (
-        "roads",
+        "best-paths",
         "matrices",
         "curves",
         "choices",

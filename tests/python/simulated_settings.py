@@ -15,7 +15,7 @@ from verb_runs import Run
 
 from waywiser.apply import nccl_network, nccl_reduction, ucx_rails
 from waywiser.apply.nearest import LEVELS
-from waywiser.apply.node_switches import NAMES, SIZES, NodeRoads, Road, wins
+from waywiser.apply.node_switches import NAMES, SIZES, NodePath, NodePaths, wins
 from waywiser.apply.trials import Trial, judged
 from waywiser.look.ucx import rates
 from waywiser.topology import load_topology
@@ -49,7 +49,7 @@ class Asked:
             _TOLD[key] = {size: min(one[size] for one in known if size in one) for size in sizes}
         return _TOLD[key]
 
-    def roads(self) -> NodeRoads:
+    def paths(self) -> NodePaths:
         """The paths between GPUs, with all settings of GPUDirect RDMA and GDRCopy."""
         found = []
         for gpu in self.gpus:
@@ -59,8 +59,8 @@ class Asked:
                 name: {one: self.times(verb, SIZES, *pair, *words) for one, words in settings.items()}
                 for name, verb in VERBS.items()
             }
-            found.append(Road(gpu, f"other:{gpu}", "", times))
-        return NodeRoads(tuple(found))
+            found.append(NodePath(gpu, f"other:{gpu}", "", times))
+        return NodePaths(tuple(found))
 
 
 Check = Callable[[Asked, "str | None"], None]
@@ -129,8 +129,8 @@ def collnet(asked: Asked, value: str | None) -> None:
 
 def distance(asked: Asked, value: str | None) -> None:
     """GPUDirect RDMA by size: wins at some sizes and loses at others, and the rate is that of its large messages."""
-    roads = asked.roads()
-    by_size = bool(wins(roads, 0, "on") and wins(roads, 0, "off"))
+    paths = asked.paths()
+    by_size = bool(wins(paths, 0, "on") and wins(paths, 0, "off"))
     topology = load_topology(asked.machine)
     relations = {topology.relation(gpu, nic) for gpu in asked.gpus for nic in topology.ids("nic")}
     beside = bool(relations & {"PIX", "PXB"})  # then the other end is what slows, and has a setting of its own
@@ -139,29 +139,29 @@ def distance(asked: Asked, value: str | None) -> None:
     if value is not None:
         told = max(rates(value).values())
         large = [
-            max(size / road.times["latency"]["on", "on"][size] for size in SIZES if size >= MIB) for road in roads.roads
+            max(size / path.times["latency"]["on", "on"][size] for size in SIZES if size >= MIB) for path in paths.paths
         ]
         assert any(abs(told / rate - 1) < 0.01 for rate in large), (told, large)
 
 
 def gpu_direct(asked: Asked, value: str | None) -> None:
     """One switch for all sizes; off only where staging wins somewhere and nowhere loses what counts."""
-    single = asked.roads().single(asked.purpose)
+    single = asked.paths().single(asked.purpose)
     assert single is not None
     if value is not None:
         assert value == "n" and single.switches[0] == "off"
-    elif not (wins(asked.roads(), 0, "on") and wins(asked.roads(), 0, "off")):
+    elif not (wins(asked.paths(), 0, "on") and wins(asked.paths(), 0, "off")):
         assert single.switches[0] == "on"
 
 
 def transports(asked: Asked, value: str | None) -> None:
-    single = asked.roads().single(asked.purpose)
+    single = asked.paths().single(asked.purpose)
     assert single is not None
-    assert (value == "^gdr_copy") == (single.switches[1] == "off" and bool(wins(asked.roads(), 1, "off")))
+    assert (value == "^gdr_copy") == (single.switches[1] == "off" and bool(wins(asked.paths(), 1, "off")))
 
 
 def hmem(asked: Asked, value: str | None) -> None:
-    single = asked.roads().single(asked.purpose)
+    single = asked.paths().single(asked.purpose)
     assert single is not None and (value == "1") == (single.switches[0] == "on")
 
 

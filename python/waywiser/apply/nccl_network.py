@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from waywiser.apply.facts import Machine
 from waywiser.apply.nearest import LEVELS
-from waywiser.apply.node_switches import Road, between_nodes
+from waywiser.apply.node_switches import NodePath, between_nodes
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.simulated_times import NotTimed, collective_times
 from waywiser.apply.trials import Trial, compared, judged
@@ -81,16 +81,16 @@ def collective_trials(machine: Machine, default: str) -> dict[str, Trial]:
 
 def _messages(machine: Machine, default: str) -> dict[str, Trial]:
     """Measured, of the sizes in which NCCL cuts its data; nothing if GPUs of some distances are near, of others not."""
-    roads = between_nodes(machine.profile, operations=("streaming",)).deciding.roads
-    if default == "near" or not roads:
+    paths = between_nodes(machine.profile, operations=("streaming",)).deciding.paths
+    if default == "near" or not paths:
         return {}
-    return {one: {_name(road): _one_way(road, one) for road in roads} for one in ("on", "off")}
+    return {one: {_name(path): _one_way(path, one) for path in paths} for one in ("on", "off")}
 
 
-def _name(road: Road) -> str:
-    return f"{road.source} to {road.destination}, one way"
+def _name(path: NodePath) -> str:
+    return f"{path.source} to {path.destination}, one way"
 
 
-def _one_way(road: Road, gdr: str) -> dict[int, float]:
-    cases = [case for case in road.cases(("streaming",)) if _MESSAGES[0] <= case.bytes <= _MESSAGES[1]]
-    return {case.bytes: seconds for case in cases if (seconds := road.seconds(case, (gdr, "off")))}
+def _one_way(path: NodePath, gdr: str) -> dict[int, float]:
+    cases = [case for case in path.cases(("streaming",)) if _MESSAGES[0] <= case.bytes <= _MESSAGES[1]]
+    return {case.bytes: seconds for case in cases if (seconds := path.seconds(case, (gdr, "off")))}

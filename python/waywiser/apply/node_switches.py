@@ -52,7 +52,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Road:
+class NodePath:
     """A path from a memory here to one of another node over one rail: seconds by operation, setting and size."""
 
     source: str
@@ -128,39 +128,39 @@ class Single:
 
 
 @dataclass(frozen=True)
-class NodeRoads:
+class NodePaths:
     """The paths between two kinds of memory: to each type of node over the rail that serves it best.
 
     `own`: the name of the type that they start from, if there are paths to another node of this type.
     """
 
-    roads: tuple[Road, ...]
+    paths: tuple[NodePath, ...]
     own: str = ""
 
     @property
-    def deciding(self) -> NodeRoads:
+    def deciding(self) -> NodePaths:
         """The paths that decide the settings of a node of this type: those to its own type, since paths to other types
         show the hardware of both ends; all paths if there are none to its own type.
         """
-        mine = tuple(road for road in self.roads if road.node == self.own)
-        return NodeRoads(mine, self.own) if mine else self
+        mine = tuple(path for path in self.paths if path.node == self.own)
+        return NodePaths(mine, self.own) if mine else self
 
     @property
-    def by_node(self) -> dict[str, NodeRoads]:
+    def by_node(self) -> dict[str, NodePaths]:
         """The paths grouped by the type of the other node."""
-        found: dict[str, tuple[Road, ...]] = {}
-        for road in self.roads:
-            found[road.node] = (*found.get(road.node, ()), road)
-        return {node: NodeRoads(roads, self.own) for node, roads in found.items()}
+        found: dict[str, tuple[NodePath, ...]] = {}
+        for path in self.paths:
+            found[path.node] = (*found.get(path.node, ()), path)
+        return {node: NodePaths(paths, self.own) for node, paths in found.items()}
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
         """The operations that were timed on every path."""
-        return tuple(one for one in OPERATIONS if all(road.cases((one,)) for road in self.roads))
+        return tuple(one for one in OPERATIONS if all(path.cases((one,)) for path in self.paths))
 
     def single(self, purpose: str, of: Sequence[Switches] = tuple(NAMES)) -> Single | None:
         """The best setting among `of` for all sizes; None if some were not timed."""
-        if not self.roads or not self.operations:
+        if not self.paths or not self.operations:
             return None
         found = [self._judged(one, purpose) for one in of]
         if purpose == "mixed":
@@ -176,23 +176,23 @@ class NodeRoads:
         return (wanted if wanted in self.operations else self.operations[-1],)
 
     def _judged(self, switches: Switches, purpose: str) -> Single:
-        cases = [(road, case) for road in self.roads for case in road.cases(self.judged_by(purpose))]
-        road, worst = max(cases, key=lambda one: one[0].loss(one[1], switches))
-        return Single(switches, purpose, self._share(switches, purpose), road.loss(worst, switches), worst, road.node)
+        cases = [(path, case) for path in self.paths for case in path.cases(self.judged_by(purpose))]
+        path, worst = max(cases, key=lambda one: one[0].loss(one[1], switches))
+        return Single(switches, purpose, self._share(switches, purpose), path.loss(worst, switches), worst, path.node)
 
     def _share(self, switches: Switches, purpose: str) -> float:
         """Mean over the paths."""
         operation = self.judged_by("bandwidth" if purpose == "mixed" else purpose)[0]
         shares = []
-        for road in self.roads:
-            cases = road.cases((operation,))
+        for path in self.paths:
+            cases = path.cases((operation,))
             weight = (lambda case: 1) if purpose == "latency" else (lambda case: case.bytes)
-            mine = sum(weight(case) / (road.seconds(case, switches) or float("inf")) for case in cases)
-            shares.append(mine / sum(weight(case) / road.least(case) for case in cases))
+            mine = sum(weight(case) / (path.seconds(case, switches) or float("inf")) for case in cases)
+            shares.append(mine / sum(weight(case) / path.least(case) for case in cases))
         return sum(shares) / len(shares)
 
 
-def roads_of(profile: Profile) -> list[Road]:
+def paths_of(profile: Profile) -> list[NodePath]:
     """Every UCX path to another node over one rail, with the times of its settings."""
     found: dict[tuple[str, str, str], dict[str, dict[Switches, dict[int, float]]]] = {}
     for one in profile.series:
@@ -202,7 +202,7 @@ def roads_of(profile: Profile) -> list[Road]:
         times = found.setdefault((one.path.source, one.path.destination, given.get("device", "")), {})
         points = {point.bytes: point.seconds for point in one.points}
         times.setdefault(one.operation, {})[given["gdr"], given["gdrcopy"]] = points
-    return [Road(*key, times) for key, times in found.items()]
+    return [NodePath(*key, times) for key, times in found.items()]
 
 
 def _has_switches(path: Path) -> bool:
@@ -218,19 +218,19 @@ def between_nodes(
     source: str = "gpu",
     destination: str = "gpu",
     operations: Sequence[str] = tuple(OPERATIONS),
-) -> NodeRoads:
+) -> NodePaths:
     """The paths from memory of kind `source` here to memory of kind `destination` of each node type, its own first."""
-    best: dict[tuple[str, str], Road] = {}
-    for whole in roads_of(profile) if profile else ():
-        road = replace(whole, times={name: one for name, one in whole.times.items() if name in operations})
-        kinds = road.source.startswith(source), device_of(road.destination).startswith(destination)
-        pair = road.source, road.destination
-        if not all(kinds) or not road.cases(operations):
+    best: dict[tuple[str, str], NodePath] = {}
+    for whole in paths_of(profile) if profile else ():
+        path = replace(whole, times={name: one for name, one in whole.times.items() if name in operations})
+        kinds = path.source.startswith(source), device_of(path.destination).startswith(destination)
+        pair = path.source, path.destination
+        if not all(kinds) or not path.cases(operations):
             continue
-        if pair not in best or _total(road) < _total(best[pair]):
-            best[pair] = road
+        if pair not in best or _total(path) < _total(best[pair]):
+            best[pair] = path
     own = own_name(profile) if profile else ""
-    return NodeRoads(tuple(sorted(best.values(), key=lambda road: (road.node != own, road.node))), own)
+    return NodePaths(tuple(sorted(best.values(), key=lambda path: (path.node != own, path.node))), own)
 
 
 def own_name(profile: Profile) -> str:
@@ -238,9 +238,9 @@ def own_name(profile: Profile) -> str:
     return profile.other_nodes.get(profile.fingerprint, "")
 
 
-def _total(road: Road) -> float:
+def _total(path: NodePath) -> float:
     """The figure by which rails are compared: the fastest setting at every size."""
-    return sum(road.least(case) / case.bytes for case in road.cases(tuple(OPERATIONS)))
+    return sum(path.least(case) / case.bytes for case in path.cases(tuple(OPERATIONS)))
 
 
 @dataclass(frozen=True)
@@ -252,25 +252,25 @@ class Limit:
     worst: Case
 
 
-def limit_for(roads: NodeRoads, purpose: str) -> Limit:
+def limit_for(paths: NodePaths, purpose: str) -> Limit:
     """The best single size for the purpose from which on messages are staged."""
-    return min(_limits(roads, roads.judged_by(purpose)), key=lambda one: one.worst_loss)
+    return min(_limits(paths, paths.judged_by(purpose)), key=lambda one: one.worst_loss)
 
 
-def _limits(roads: NodeRoads, operations: Sequence[str]) -> Iterator[Limit]:
-    cases = [(road, case) for road in roads.roads for case in road.cases(operations)]
+def _limits(paths: NodePaths, operations: Sequence[str]) -> Iterator[Limit]:
+    cases = [(path, case) for path in paths.paths for case in path.cases(operations)]
     for size in (*SIZES[1:], SIZES[-1] << 1):
-        losses = [(road.loss(case, ("on" if case.bytes < size else "off", "on")), case) for road, case in cases]
+        losses = [(path.loss(case, ("on" if case.bytes < size else "off", "on")), case) for path, case in cases]
         loss, worst = max(losses, key=lambda one: one[0])
         yield Limit(size, loss, worst)
 
 
-def wins(roads: NodeRoads, switch: int, value: str) -> list[Case]:
+def wins(paths: NodePaths, switch: int, value: str) -> list[Case]:
     """The cases in which a switch (0: GDR, 1: GDRCopy) must have this value: all settings without it are 2 % slower."""
     found = []
-    for road in roads.roads:
-        for case in road.cases(roads.operations):
+    for path in paths.paths:
+        for case in path.cases(paths.operations):
             others = [one for one in NAMES if one[switch] != value]
-            if all(road.loss(case, one) > _ALIKE for one in others):
+            if all(path.loss(case, one) > _ALIKE for one in others):
                 found.append(case)
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import RenderableType
 
-from waywiser.apply.node_switches import PURPOSES, NodeRoads, Single, between_nodes, name_of
+from waywiser.apply.node_switches import PURPOSES, NodePaths, Single, between_nodes, name_of
 from waywiser.apply.setting import Settings
 from waywiser.other_nodes import device_of
 from waywiser.profile import Profile
@@ -37,25 +37,25 @@ class Row:
 def rows_of(profile: Profile) -> list[Row]:
     """The rows from the GPUs of a node to those of each type of node; its own type, which decides, comes first."""
     return [
-        row for node, roads in between_nodes(profile).by_node.items() for row in _rows(profile.machine, node, roads)
+        row for node, paths in between_nodes(profile).by_node.items() for row in _rows(profile.machine, node, paths)
     ]
 
 
-def _rows(machine: str, node: str, roads: NodeRoads) -> list[Row]:
+def _rows(machine: str, node: str, paths: NodePaths) -> list[Row]:
     found = []
     for purpose in PURPOSES:
-        if single := roads.single(purpose):
-            text = AS_ABOVE if purpose == "mixed" else _by_size(roads, roads.judged_by(purpose)[0])
+        if single := paths.single(purpose):
+            text = AS_ABOVE if purpose == "mixed" else _by_size(paths, paths.judged_by(purpose)[0])
             found.append(Row(machine, node, purpose, single, text))
     return found
 
 
-def _by_size(roads: NodeRoads, operation: str) -> str:
+def _by_size(paths: NodePaths, operation: str) -> str:
     """ "8 B to 16 KiB both, 32 KiB to 64 MiB GDRCopy"; with the GPUs if they differ."""
     told: dict[str, list[str]] = {}
-    for road in roads.roads:
-        ranges = (f"{format_range(first, last)} {name_of(one)}" for first, last, one in road.by_size(operation))
-        told.setdefault(", ".join(ranges), []).append(f"{road.source} to {device_of(road.destination)}")
+    for path in paths.paths:
+        ranges = (f"{format_range(first, last)} {name_of(one)}" for first, last, one in path.by_size(operation))
+        told.setdefault(", ".join(ranges), []).append(f"{path.source} to {device_of(path.destination)}")
     if len(told) == 1:
         return next(iter(told))
     return "; ".join(f"{text} ({', '.join(pairs)})" for text, pairs in told.items())

@@ -24,8 +24,8 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """GPU memory goes through UCX with its own settings; older versions have a transport that switches by size."""
-    roads = between_nodes(machine.profile).deciding
-    if not roads.single(machine.purpose):
+    paths = between_nodes(machine.profile).deciding
+    if not paths.single(machine.purpose):
         return
     name = f"{_PREFIX}btl_openib_cuda_rdma_limit"
     if name not in known:
@@ -33,7 +33,7 @@ def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setti
             "openmpi", f"{_PREFIX}pml", "ucx", "GPU memory between nodes goes through UCX: its settings count"
         )
         return
-    limit = limit_for(roads, machine.purpose)
+    limit = limit_for(paths, machine.purpose)
     why = f"for {machine.purpose}: at worst {limit.worst_loss:.2f} times the time of the fastest ({limit.worst.text})"
     wanted = {"btl_openib_want_cuda_gdr": "true", "btl_openib_cuda_rdma_limit": str(limit.bytes)}
     for word, value in wanted.items():

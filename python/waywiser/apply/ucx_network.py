@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.apply.facts import Machine
-from waywiser.apply.node_switches import SIZES, TITLES, NodeRoads, between_nodes, limit_for, wins
+from waywiser.apply.node_switches import SIZES, TITLES, NodePaths, between_nodes, limit_for, wins
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.look.ucx import rate as rate_in
 from waywiser.look.ucx import rate_text
@@ -22,25 +22,25 @@ Curve = Mapping[int, tuple[Series, Point]]
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """All settings that may be useful; none if no other machine was measured."""
-    roads = between_nodes(machine.profile).deciding
-    if roads.single(machine.purpose):
-        yield from _by_size(machine, known, roads)
-        yield from _gdrcopy(machine, known, roads)
+    paths = between_nodes(machine.profile).deciding
+    if paths.single(machine.purpose):
+        yield from _by_size(machine, known, paths)
+        yield from _gdrcopy(machine, known, paths)
     else:
         yield from _gpu_direct(machine)
         yield from _distance(machine, known)
     yield from _fragments(machine, known)
 
 
-def _by_size(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Iterator[Setting | LeftOut]:
+def _by_size(machine: Machine, known: Mapping[str, str], paths: NodePaths) -> Iterator[Setting | LeftOut]:
     """GPUDirect RDMA: by size if UCX decides by size, else one switch for all sizes."""
     name = "UCX_IB_GPU_DIRECT_RDMA"
-    single = roads.single(machine.purpose)
-    direct, staged = wins(roads, 0, "on"), wins(roads, 0, "off")
+    single = paths.single(machine.purpose)
+    direct, staged = wins(paths, 0, "on"), wins(paths, 0, "off")
     if single is None:
         return
     if direct and staged:
-        found = _with_distance(machine, known, roads) or _with_limit(machine, known, roads)
+        found = _with_distance(machine, known, paths) or _with_limit(machine, known, paths)
         if found:
             yield found
             return
@@ -51,25 +51,25 @@ def _by_size(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> It
         yield LeftOut("ucx", name, known.get(name, "try"), why)
 
 
-def _by_size_text(roads: NodeRoads) -> str:
+def _by_size_text(paths: NodePaths) -> str:
     """The size from which on staging is faster, by operation."""
     told = []
-    for operation in roads.operations:
-        sizes = [first for road in roads.roads for first, _, one in road.by_size(operation) if one[0] == "off"]
+    for operation in paths.operations:
+        sizes = [first for path in paths.paths for first, _, one in path.by_size(operation) if one[0] == "off"]
         told += [f"{format_bytes(min(sizes))} ({TITLES[operation]})"] if sizes else []
     return f"GPUDirect RDMA is faster for small messages, staging from {', '.join(told)} on"
 
 
-def _with_distance(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Setting | None:
+def _with_distance(machine: Machine, known: Mapping[str, str], paths: NodePaths) -> Setting | None:
     """UCX estimates the rate from the distance of GPU and NIC; with the real rate it switches at the right size."""
     name, default = "UCX_DISTANCE_BW", known.get("UCX_DISTANCE_BW", "")
     words = dict(word.split(":", 1) for word in default.split(",") if ":" in word)
     if not known.get("UCX_PROTO_ENABLE", "").startswith("y") or not words:
         return None
     rates: dict[str, float] = {}
-    for road in roads.roads:
-        relation = _relation_of(machine, road.source, road.rail).lower()
-        large = [(road.seconds(case, ("on", "on")), case.bytes) for case in road.cases(("latency",))]
+    for path in paths.paths:
+        relation = _relation_of(machine, path.source, path.rail).lower()
+        large = [(path.seconds(case, ("on", "on")), case.bytes) for case in path.cases(("latency",))]
         rate = max((size / seconds for seconds, size in large if seconds and size >= _LARGE), default=0.0)
         if relation in words and rate:
             rates[relation] = max(rate, rates.get(relation, 0.0))
@@ -78,28 +78,28 @@ def _with_distance(machine: Machine, known: Mapping[str, str], roads: NodeRoads)
     values = {**words, **{key: rate_text(rate) for key, rate in rates.items()}}
     value = ",".join(f"{key}:{text}" for key, text in values.items())
     told = ", ".join(f"{format_rate(rate)} ({key})" for key, rate in rates.items())
-    why = f"{_by_size_text(roads)}; with the rate from GPU to NIC, {told}, UCX switches by itself"
+    why = f"{_by_size_text(paths)}; with the rate from GPU to NIC, {told}, UCX switches by itself"
     return Setting("ucx", name, value, default, why, name, _measured(machine))
 
 
-def _with_limit(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Setting | None:
+def _with_limit(machine: Machine, known: Mapping[str, str], paths: NodePaths) -> Setting | None:
     """The older protocols have a size limit for messages that the NIC reads from GPU memory."""
     name = "UCX_RNDV_MEMTYPE_DIRECT_SIZE"
     if name not in known or known.get("UCX_PROTO_ENABLE", "n").startswith("y"):
         return None
-    limit = limit_for(roads, machine.purpose)
+    limit = limit_for(paths, machine.purpose)
     loss = f"at worst {limit.worst_loss:.2f} times the time of the fastest ({limit.worst.text})"
-    why = f"{_by_size_text(roads)}; for {machine.purpose}: {loss}"
+    why = f"{_by_size_text(paths)}; for {machine.purpose}: {loss}"
     return Setting("ucx", name, str(limit.bytes), known[name], why, name, _measured(machine))
 
 
-def _gdrcopy(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Iterator[Setting | LeftOut]:
+def _gdrcopy(machine: Machine, known: Mapping[str, str], paths: NodePaths) -> Iterator[Setting | LeftOut]:
     """GDRCopy, a transport of UCX that is on if the module gdrdrv is loaded."""
-    single, name = roads.single(machine.purpose), "UCX_TLS"
-    if single and single.switches[1] == "off" and wins(roads, 1, "off"):
+    single, name = paths.single(machine.purpose), "UCX_TLS"
+    if single and single.switches[1] == "off" and wins(paths, 1, "off"):
         yield Setting("ucx", name, "^gdr_copy", known.get(name, "all"), single.text, name, _measured(machine))
         return
-    helped = max((case.bytes for case in wins(roads, 1, "on")), default=0)
+    helped = max((case.bytes for case in wins(paths, 1, "on")), default=0)
     told = f"it helps up to {_ends(helped)}" if helped else "it makes no difference here"
     yield LeftOut("ucx", name, known.get(name, "all"), f"GDRCopy is on by default if gdrdrv is loaded; {told}")
 

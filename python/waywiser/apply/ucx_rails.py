@@ -69,15 +69,15 @@ def rail_trials(machine: Machine) -> dict[str, Trial]:
 
 def _pairs(machine: Machine) -> Iterator[tuple[tuple[str, str], Any]]:
     """Ends of a transfer and the type of the other node: those that decide, and the first host memory of both."""
-    roads = between_nodes(machine.profile).deciding.roads
+    paths = between_nodes(machine.profile).deciding.paths
     types = {one.name: one for one in map(load_topology, machine.cluster.machines)} if machine.cluster else {}
     own = machine.topology.name
-    for road in roads:
-        other = None if road.node == own else types.get(road.node)
-        yield (road.source, device_of(road.destination)), other
-    if not roads and machine.topology.ids("gpu"):
+    for path in paths:
+        other = None if path.node == own else types.get(path.node)
+        yield (path.source, device_of(path.destination)), other
+    if not paths and machine.topology.ids("gpu"):
         yield ("gpu0", "gpu0"), None
-    yield ("host0", "host0"), types.get(roads[0].node) if roads and roads[0].node != own else None
+    yield ("host0", "host0"), types.get(paths[0].node) if paths and paths[0].node != own else None
 
 
 def _measured(machine: Machine) -> dict[str, Trial]:

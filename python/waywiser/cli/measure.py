@@ -71,7 +71,7 @@ def _print(results: Results, form: str | None, operations: list[str]) -> None:
         if profile.warning():
             terminal.print_result(profile.warning().upper())
         if any(one.points for one in profile.series):
-            made = profile_table.profile_table(profile) if form == "table" else profile_table.roads(profile)
+            made = profile_table.profile_table(profile) if form == "table" else profile_table.best_paths(profile)
             terminal.print_result(made)
         for line in missing:
             terminal.print_result(line)

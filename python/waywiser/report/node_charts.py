@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from waywiser.apply.node_switches import NAMES, OPERATIONS, TITLES, Road, Switches, between_nodes, name_of
+from waywiser.apply.node_switches import NAMES, OPERATIONS, TITLES, NodePath, Switches, between_nodes, name_of
 from waywiser.apply.node_table import HEAD, rows_of
 from waywiser.profile import Profile
 from waywiser.report.markup import Child, Markup, el, join, number, table
@@ -79,10 +79,10 @@ def _line(axes: _Axes, curve: Curve, switches: Switches) -> list[Markup]:
     return drawn
 
 
-def _best(axes: _Axes, road: Road, operation: str, curves: dict[Switches, Curve]) -> list[Markup]:
+def _best(axes: _Axes, path: NodePath, operation: str, curves: dict[Switches, Curve]) -> list[Markup]:
     """A bar on top in the colour of the best setting, and a ring around the best at each size."""
     marked = []
-    for first, last, switches in road.by_size(operation):
+    for first, last, switches in path.by_size(operation):
         inside = [size for size in axes.sizes if first <= size <= last]
         begin, end = axes.x(inside[0]) - 6, axes.x(inside[-1]) + 6
         kind, wide = _class_of(switches), f"{end - begin:.1f}"
@@ -95,13 +95,13 @@ def _best(axes: _Axes, road: Road, operation: str, curves: dict[Switches, Curve]
     return marked
 
 
-def _chart(road: Road, operation: str) -> Markup | None:
-    curves = dict(zip(NAMES, road.curves(operation), strict=True))
+def _chart(path: NodePath, operation: str) -> Markup | None:
+    curves = dict(zip(NAMES, path.curves(operation), strict=True))
     if not all(curve.points for curve in curves.values()):
         return None
     axes = _Axes(list(curves.values()))
     what = "Latency" if operation == "latency" else f"Bandwidth, {TITLES[operation]}: the sum of both"
-    inside = [*_grid(axes, curves["on", "on"]), *_best(axes, road, operation, curves)]
+    inside = [*_grid(axes, curves["on", "on"]), *_best(axes, path, operation, curves)]
     for switches, curve in curves.items():
         inside += _line(axes, curve, switches)
     picture = el("svg", inside, viewBox=f"0 -8 {_WIDTH} {_HEIGHT}", role="img", aria_label=f"{what} by setting")
@@ -114,11 +114,11 @@ def _legend() -> Markup:
     return el("p", shown, " A ring marks the fastest at each size.", class_="settings-legend")
 
 
-def _figures(road: Road) -> Markup:
+def _figures(path: NodePath) -> Markup:
     """All numbers of a path, the best of each row in bold."""
     parts: list[Child] = []
     for operation in OPERATIONS:
-        curves = road.curves(operation)
+        curves = path.curves(operation)
         sizes = sorted(curves[0].points)
         rows = []
         for size in sizes:
@@ -137,14 +137,14 @@ def _figure(curve: Curve, size: int, best: bool) -> Markup:
 
 def node_charts(profile: Profile) -> Markup | None:
     """The settings of the paths to each other type of node; None if none was timed."""
-    roads = between_nodes(profile).roads
-    if not roads:
+    paths = between_nodes(profile).paths
+    if not paths:
         return None
     rows = [row.cells for row in rows_of(profile)]
     parts: list[Child] = [table([one.capitalize() for one in HEAD], rows, class_="nodes"), _legend()]
-    for road in roads:
-        charts = [chart for operation in _SHOWN if (chart := _chart(road, operation))]
-        over = f"{road.source} to {road.destination}" + (f" over {road.rail}" if road.rail else "")
-        head = el("header", el("h3", f"To a node of type {road.node}"), el("p", over, class_="muted"))
-        parts.append(el("div", head, el("div", charts, class_="plots"), _figures(road), class_="card settings"))
+    for path in paths:
+        charts = [chart for operation in _SHOWN if (chart := _chart(path, operation))]
+        over = f"{path.source} to {path.destination}" + (f" over {path.rail}" if path.rail else "")
+        head = el("header", el("h3", f"To a node of type {path.node}"), el("p", over, class_="muted"))
+        parts.append(el("div", head, el("div", charts, class_="plots"), _figures(path), class_="card settings"))
     return join(parts)

@@ -66,7 +66,11 @@ def _cards(rows: list[Choice]) -> Markup | None:
     shown += [_card(kind, None, rows) for kind in others if kind.shown.words not in told]
     cards = [card for card in shown if card]
     rest = len(cards) - _MOST_CARDS
-    more = el("p", f"{rest} more kinds of pairs: see ", el("a", "the best paths", href="#roads")) if rest > 0 else None
+    more = (
+        el("p", f"{rest} more kinds of pairs: see ", el("a", "the best paths", href="#best-paths"))
+        if rest > 0
+        else None
+    )
     return join(el("div", cards[:_MOST_CARDS], class_="tiles"), more) if cards else None
 
 

@@ -73,7 +73,7 @@ def _sections(
             "",
         ),
         (
-            "roads",
+            "best-paths",
             "Paths",
             "The best paths",
             sections.glance(rows),

@@ -71,7 +71,7 @@ def cpu_per_gb(profile: Profile, point: Point) -> str:
     return "-" if profile.simulated else format_seconds(point.cpu_seconds / point.bytes * 1e9)
 
 
-def roads(profile: Profile) -> RenderableType:
+def best_paths(profile: Profile) -> RenderableType:
     """The fastest paths without a plan: small transfers and the best bandwidth of each class, by one pair alone where
     that was measured."""
     cpu = [">CPU/GB"] if has_room() else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from waywiser.profile import pair_words
 from waywiser.report import definitions
 from waywiser.report.markup import Child, Markup, el, join, number, table
-from waywiser.report.sections import road
+from waywiser.report.sections import styled_path
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_seconds
 from waywiser.verification import Verification
@@ -55,9 +55,9 @@ def _cases(checked: Verification) -> Markup | None:
                 pair_words((case.source, case.destination), case.processes),
                 definitions.TITLES[case.operation],
                 number(format_bytes(case.bytes)),
-                road(case.chosen),
+                styled_path(case.chosen),
                 number(format_seconds(case.chosen_seconds) if case.chosen_seconds else "–"),
-                road(case.best),
+                styled_path(case.best),
                 number(format_seconds(case.best_seconds) if case.best_seconds else "–"),
             ]
         )

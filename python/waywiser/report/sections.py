@@ -27,7 +27,7 @@ def chip(mechanism: str, label: str = "") -> Markup:
     return el("span", dot, label or mechanism, class_="chip", title=_core.mechanisms().get(mechanism))
 
 
-def road(label: str) -> Markup:
+def styled_path(label: str) -> Markup:
     """A path's label: the mechanism with its colour, the parameters smaller."""
     mechanism, _, rest = label.partition("(")
     parameters = el("small", rest.removesuffix(")").replace(",", ", ")) if rest else None
@@ -51,13 +51,13 @@ def _choice_cells(choice: Choice) -> list[Child]:
         el("td", format_range(choice.from_bytes, choice.to_bytes), class_="nowrap"),
         join(chip(choice.path.mechanism), el("small", "parameters by size"))
         if choice.joined
-        else road(choice.path.label),
+        else styled_path(choice.path.label),
         number(format_seconds(choice.first_seconds), f"at {format_bytes(choice.first_bytes)}")
         if choice.first_seconds
         else number("–"),
         number(format_rate(choice.rate), f"at {format_bytes(choice.last_bytes)}") if choice.rate else number("–"),
         number(format_percent(choice.percent)) if choice.percent is not None else el("td", "–", class_="number none"),
-        join(road(second.way), el("small", f"{second.ratio:.2f} × the time")) if second else "–",
+        join(styled_path(second.way), el("small", f"{second.ratio:.2f} × the time")) if second else "–",
         el("td", choice.why, class_="why"),
     ]
 
@@ -206,7 +206,7 @@ def rejected(profile: Profile) -> Markup | None:
     """The rejected figures and the reasons."""
     rows = [
         [
-            road(one.path.label),
+            styled_path(one.path.label),
             pair_words(one.path.pair, one.path.processes),
             definitions.TITLES[one.operation],
             number(format_bytes(one.bytes)),
@@ -221,7 +221,11 @@ def first_use(profile: Profile) -> Markup | None:
     """The one-time cost of opening a path."""
     slowest = sorted(profile.first_use, key=lambda one: -one.seconds)[:200]
     rows = [
-        [road(one.path.label), pair_words(one.path.pair, one.path.processes), number(format_seconds(one.seconds))]
+        [
+            styled_path(one.path.label),
+            pair_words(one.path.pair, one.path.processes),
+            number(format_seconds(one.seconds)),
+        ]
         for one in slowest
     ]
     if not rows:
