@@ -26,7 +26,7 @@ class WatchedMachines(TwoMachines):
     """Two machines, and a process between them that all frames pass through."""
 
     def __init__(self, folder: Path) -> None:
-        self.seen, self.change = folder / "seen", folder / "change"
+        self.seen, self.change, self.changed = (folder / name for name in ("seen", "change", "change.made"))
         super().__init__()
 
     def make(self) -> None:
@@ -139,7 +139,7 @@ def test_a_bit_that_changes_on_the_wire_is_an_error_that_names_the_rank(
     machines: WatchedMachines, tmp_path: Path
 ) -> None:
     code, out, err = machines.run(tmp_path, CHANGED.format(middle=b""), "--encrypt")
-    assert not machines.change.exists(), "nothing was changed"
+    assert machines.changed.exists(), "nothing was changed"
     assert [line.split(" says ")[0] for line in out] == ["0", "1"], (code, out, err)
     assert all("the encrypted connection to rank" in line and "bad record mac" in line for line in out), out
 
@@ -147,7 +147,7 @@ def test_a_bit_that_changes_on_the_wire_is_an_error_that_names_the_rank(
 def test_without_encryption_it_is_taken_for_data(machines: WatchedMachines, tmp_path: Path) -> None:
     """Shows that the test above changes the intended bytes."""
     _, out, err = machines.run(tmp_path, CHANGED.format(middle=b"\3" * 100))
-    assert not machines.change.exists(), "nothing was changed"
+    assert machines.changed.exists(), "nothing was changed"
     assert [line for line in out if "took wrong bytes" in line] != [], (out, err)
 
 

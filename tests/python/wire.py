@@ -58,11 +58,12 @@ def changed(frame: bytes, begin: int) -> bytes:
 def main() -> None:
     """wire.py A NAME B NAME SEEN CHANGE: writes the traffic to the file SEEN.
 
-    When the file CHANGE is there, the next long segment with its bytes in the middle is changed, and the file goes.
+    While the file CHANGE is there, every long segment with its bytes in the middle is changed: one alone may get lost,
+    and come again unchanged. The file CHANGE.made says that one was.
     """
     a, a_name, b, b_name, seen_file, change_file = sys.argv[1:]
     ends = [_open_tap(a, a_name), _open_tap(b, b_name)]
-    change = Path(change_file)
+    change, made = Path(change_file), Path(f"{change_file}.made")
     print("ready", flush=True)
     with open(seen_file, "wb", buffering=0) as seen:
         while True:
@@ -72,7 +73,7 @@ def main() -> None:
                 begin = _payload(frame)
                 if begin is not None and change.exists() and change.read_bytes() in _middle(frame, begin):
                     frame = changed(frame, begin)
-                    change.unlink()
+                    made.touch()
                 with suppress(BlockingIOError):  # full: TCP sends it again
                     os.write(ends[1 - ends.index(end)], frame)
 
