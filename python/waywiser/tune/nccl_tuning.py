@@ -120,33 +120,54 @@ def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[P
 def keep(file: Path, series: Sequence[dict[str, Any]], partner: str, ranks: int) -> Plan:
     """Chooses, and writes the rows in place of those of this library for as many ranks."""
     chosen = chosen_plan([{**one, "partner": partner} for one in series], "cuda", _HYSTERESIS)
-    sizes = {
-        one["operation"]: [point["bytes"] for point in one["points"]] for one in series if one["way"] == DEFAULT_WAY
-    }
-    rows: list[dict[str, Any]] = []
-    for part in (part for row in chosen["rows"] for part in _where_measured(row, sizes[row["operation"]])):
-        last = rows[-1] if rows else part
-        same = last is not part and last["operation"] == part["operation"] and _is_default(last) and _is_default(part)
-        rows[-1:] = [{**last, "to_bytes": part["to_bytes"]}] if same else [*rows[-1:], part]
+    times: dict[str, _Times] = {}
+    for one in series:
+        of_way = {point["bytes"]: point["seconds"] for point in one["points"]}
+        times.setdefault(one["operation"], {})[one["way"]] = of_way
+    rows = [row for name, of_one in times.items() for row in _where_measured(chosen["rows"], name, of_one)]
     return keep_rows(file, partner, {**chosen, "rows": rows}, ranks)
 
 
-def _is_default(row: Mapping[str, Any]) -> bool:
-    return bool(row["ways"][0]["way"] == DEFAULT_WAY)
+_Times = dict[str, dict[int, float]]  # of each way, by size
 
 
-def _where_measured(row: dict[str, Any], sizes: Sequence[int]) -> list[dict[str, Any]]:
-    """A way is taken from the least to the most bytes at which it was measured as the fastest, and for less than any
-    size that was measured; elsewhere NCCL knows more: its own protocol may change there."""
-    first, last = row["from_bytes"], row["to_bytes"]
-    inside = [size for size in sizes if first <= size <= last]
-    rest = {**row, "ways": [{"way": DEFAULT_WAY, "ratio": 1.0}], "expected": [], "why": _NOT_MEASURED}
-    if _is_default(row) or not inside:
-        return [row if inside else rest]
-    start = first if inside[0] == min(sizes) else inside[0]
-    parts = [{**rest, "to_bytes": start - 1}] if start > first else []
-    parts.append({**row, "from_bytes": start, "to_bytes": inside[-1]})
-    return parts + ([{**rest, "from_bytes": inside[-1] + 1}] if inside[-1] < last else [])
+def _where_measured(chosen: Sequence[dict[str, Any]], operation: str, times: _Times) -> list[dict[str, Any]]:
+    """At the sizes that were measured, and below the least of them, what was chosen; between two of them the way that
+    was faster than the default at both; above them the default. Elsewhere NCCL may change its own protocol."""
+    mine = [row for row in chosen if row["operation"] == operation]
+    sizes = sorted(times[DEFAULT_WAY])
+    rows: list[dict[str, Any]] = []
+
+    def add(first: int, last: int, row: dict[str, Any]) -> None:
+        if rows and rows[-1]["ways"][0]["way"] == row["ways"][0]["way"]:
+            first = rows.pop()["from_bytes"]
+        of_way = times[row["ways"][0]["way"]]
+        expected = [{"bytes": size, "seconds": of_way[size]} for size in sizes if first <= size <= last]
+        rows.append({**row, "from_bytes": first, "to_bytes": last, "expected": expected})
+
+    for size, following in zip(sizes, [*sizes[1:], None], strict=True):
+        (here,) = (row for row in mine if row["from_bytes"] <= size <= row["to_bytes"])
+        add(0 if size == sizes[0] else size, size, here)
+        way, why = _faster_at_both(times, size, following) if following else (DEFAULT_WAY, _NOT_MEASURED)
+        rest = {**here, "ways": [{"way": way, "ratio": 1.0}], "why": why}
+        add(size + 1, following - 1 if following else mine[-1]["to_bytes"], rest)
+    return rows
+
+
+def _faster_at_both(times: _Times, low: int, high: int) -> tuple[str, str]:
+    """The best of the ways that beat the default at both sizes by more than noise, and why."""
+    usual = times[DEFAULT_WAY]
+    ratios = {
+        way: (found[low] / usual[low], found[high] / usual[high])
+        for way, found in times.items()
+        if low in found and high in found
+    }
+    most = 1 - _HYSTERESIS["equal"]
+    able = [way for way, both in ratios.items() if max(both) <= most]
+    if not able:
+        return DEFAULT_WAY, _NOT_MEASURED
+    best = min(able, key=lambda way: (ratios[way][0] * ratios[way][1], way))
+    return best, "faster than the default at the sizes on both sides"
 
 
 def measured(
