@@ -18,6 +18,7 @@ list(FILTER target_sources EXCLUDE REGEX "_test\\.cpp$")
 add_executable(waywiser_fuzz ${fuzz_sources} ${target_sources})
 target_include_directories(waywiser_fuzz PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(waywiser_fuzz PRIVATE waywiser_json_headers waywiser_ucx_headers Threads::Threads rt ${CMAKE_DL_LIBS})
-target_compile_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer-no-link -Wno-deprecated-declarations)  # in g++ 12's <algorithm>
+set(WAYWISER_FUZZ_OPTIMIZATION -O1 CACHE STRING "How much the compiler optimises the fuzzers")
+target_compile_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer-no-link ${WAYWISER_FUZZ_OPTIMIZATION} -Wno-deprecated-declarations)  # in g++ 12's <algorithm>
 target_link_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer -no-pie LINKER:--unresolved-symbols=ignore-all,-z,lazy)
 waywiser_compile_together(waywiser_fuzz)

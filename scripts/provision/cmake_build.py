@@ -107,6 +107,7 @@ def build_fuzzers(compiler):
         "WAYWISER_PYTHON": "OFF",
         "WAYWISER_SANITIZE": "address",
         "WAYWISER_FUZZ": "ON",
+        "WAYWISER_FUZZ_OPTIMIZATION": os.environ.get("WAYWISER_FUZZ_OPTIMIZATION", "-O1"),
         "WAYWISER_UNITY": "ON",
     }
     _configure(folder, settings)

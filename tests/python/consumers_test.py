@@ -265,7 +265,10 @@ def test_public_headers_stand_alone_and_have_few_others(prefix: Path, tmp_path: 
     needs_more = {"waywiser/nvshmem.h",  # CUDA, and so do .cuh: test_cuda, nvshmem_test.py
                   "waywiser/c/waywiser_mpi.h"}  # MPI: group_joining_test.py  # fmt: skip
     headers = [path for path in public_headers(prefix) if path.suffix != ".cuh" and str(path) not in needs_more]
-    assert {"waywiser/waywiser.hpp", "waywiser/c/waywiser.h"} <= {str(header) for header in headers}
+    always = {"waywiser/waywiser.hpp", "waywiser/c/waywiser.h", "waywiser/heap/device/messages.hpp"}
+    assert always <= {str(header) for header in headers}
+    if "WAYWISER_WHOLE_CONSUMERS" not in os.environ:  # each takes half a second
+        headers = [header for number, header in enumerate(headers) if number % 3 == 0 or str(header) in always]
     closures = {}
     for header in headers:
         source = tmp_path / "one.cpp"

@@ -20,11 +20,7 @@ def lane(name: str, nodes: int) -> list[pytest.MarkDecorator]:
     """Of a whole tuning: in each run of the tests, in the slow ones, or only where there is time."""
     if (name, nodes) == (SMALL, 1):
         return []
-    return (
-        [pytest.mark.slow]
-        if (name, nodes) in ((SMALL, 2), (ALONE[1], 1))
-        else [pytest.mark.long, pytest.mark.timeout(1800)]
-    )
+    return [pytest.mark.slow] if (name, nodes) == (SMALL, 2) else [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 EVERY = [

@@ -188,8 +188,17 @@ def waiting(folder: Path, how: str, before: Sequence[str] = ()) -> tuple[subproc
     return job, [int(word) for file in files for word in file.read_text().split()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT])
-@pytest.mark.parametrize("how", ["ends", "ignores", "ends, child", "ignores, child", "ends, child apart"])
+ENDINGS = [  # ranks that ignore signals take the launcher's whole patience
+    pytest.param(number, how, marks=[pytest.mark.long] if how.startswith("ignores") and number != last else [])
+    for how, last in (
+        ("ends", None), ("ignores", signal.SIGTERM), ("ends, child", None), ("ignores, child", signal.SIGHUP),
+        ("ends, child apart", None),
+    )
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "how"), ENDINGS)
 def test_a_signal_ends_the_launcher_and_its_ranks(number: signal.Signals, how: str, tmp_path: Path) -> None:
     job, processes = waiting(tmp_path, how)
     job.send_signal(number)

@@ -33,10 +33,18 @@ SIZES = (8, 4 << 10, 8 << 10, 64 << 10, 1 << 20, 64 << 20)
 MEMORIES = [("gpu0", "gpu0"), ("host0", "gpu0"), ("gpu0", "host0"), ("host0", "host0")]
 # Alone: two nodes of the type. In the cluster file: from a node of the first type to one of the second.
 NODES = [
-    ("hse-a", "hse-a", False),
+    pytest.param("hse-a", "hse-a", False),
     pytest.param("hse-e", "hse-e", False, marks=pytest.mark.long),
-    ("hse-a", "hse-e", True),
+    pytest.param("hse-a", "hse-e", True),
     pytest.param("hse-c", "hse-a", True, marks=pytest.mark.long),
+]
+# Of two types: between their GPUs, and in the long tests between the other memories.
+PAIRS = [
+    pytest.param(
+        *memories, *node.values, marks=[*node.marks, *([pytest.mark.long] if node.values[2] and apart else [])]
+    )
+    for node in NODES
+    for apart, memories in enumerate(MEMORIES)
 ]
 Setting = dict[str, str]
 Times = dict[int, float]
@@ -70,10 +78,9 @@ def series_of(told: tuple[Setting, Times], all_series: list[Series]) -> Series:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("machine", "other", "mixed"), NODES)
-@pytest.mark.parametrize(("source", "destination"), MEMORIES)
+@pytest.mark.parametrize(("source", "destination", "machine", "other", "mixed"), PAIRS)
 def test_a_pair_between_nodes(
-    machine: str, other: str, mixed: bool, source: str, destination: str, run: Run, tmp_path: Path
+    source: str, destination: str, machine: str, other: str, mixed: bool, run: Run, tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(f"nodes: [1 x {machine}, 1 x {other}]\n")

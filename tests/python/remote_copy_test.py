@@ -108,7 +108,7 @@ except ww.UnavailableError as error:
     [
         (False, False, False, False),
         (True, True, True, True),
-        (True, True, False, False),
+        pytest.param(True, True, False, False, marks=pytest.mark.long),
         (False, True, True, False),
     ],
 )

@@ -127,7 +127,7 @@ def test_report_writes_page_and_pictures(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("helper", ["draws", "fails", "cannot start"])
+@pytest.mark.parametrize("helper", ["draws", "fails", pytest.param("cannot start", marks=pytest.mark.long)])
 def test_helpers_change_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: str) -> None:
     results = Results(made_up.write(tmp_path / "results", gpus=0))
     monkeypatch.setattr(pictures, "_ENOUGH_FOR_A_HELPER", 2)

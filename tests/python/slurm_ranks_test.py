@@ -73,13 +73,18 @@ def test_a_batch_script_is_alone_and_its_srun_is_not(jobs: Jobs, options: tuple[
 
 
 def test_one_launcher_inside_another(jobs: Jobs) -> None:
+    inner = jobs.script("inner", "run run -n 2 --plain $JOIN")
+    assert jobs.batch(f"$SRUN -n 2 -O {inner}") == ["a rank of 2"] * 4
+    srun = jobs.script("srun", "$SRUN -n 2 -O $JOIN")
+    assert jobs.batch(f"run run -n 1 --plain {srun}") == ["a rank of 2"] * 2
+
+
+@pytest.mark.long
+def test_one_launcher_inside_another_in_other_ways(jobs: Jobs) -> None:
     assert jobs.batch("run run -n 2 --plain $JOIN", "-n", "3") == ["a rank of 2"] * 2
     inner = jobs.script("inner", "run run -n 2 --plain $JOIN")
     assert jobs.batch(f"$SRUN -n 1 {inner}") == ["a rank of 2"] * 2
-    assert jobs.batch(f"$SRUN -n 2 -O {inner}") == ["a rank of 2"] * 4
     assert jobs.batch("$SRUN -n 2 -O bash -c \"bash -c '$JOIN; true'\"") == ["a rank of 2"] * 2
-    srun = jobs.script("srun", "$SRUN -n 2 -O $JOIN")
-    assert jobs.batch(f"run run -n 1 --plain {srun}") == ["a rank of 2"] * 2
 
 
 @pytest.mark.skipif(not MPIRUN, reason="no mpirun")
@@ -96,7 +101,7 @@ def test_torchrun_inside_a_rank_of_srun(jobs: Jobs) -> None:
     assert jobs.batch(f"$SRUN -n 1 {words} 2>/dev/null") == ["a rank of 2"] * 2
 
 
-@pytest.mark.parametrize("mpi", ["none", "pmi2"])
+@pytest.mark.parametrize("mpi", ["none", pytest.param("pmi2", marks=pytest.mark.long)])
 def test_a_script_that_a_rank_submits_is_alone(jobs: Jobs, mpi: str) -> None:
     out = jobs.folder / "submitted"
     inner = jobs.script("inner", "$JOIN; $SRUN -n 2 -O $JOIN")
