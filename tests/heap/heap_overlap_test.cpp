@@ -15,7 +15,7 @@ namespace {
 using Numbers = std::vector<std::int32_t>;
 
 constexpr int members = 3;
-constexpr std::size_t count = 4, whole = count * members, read_at = whole, room = 3 * whole;
+constexpr std::size_t count = 4, whole = count * members, read_from = whole, room = 3 * whole;
 
 Bytes bytes_of_numbers(std::size_t numbers) { return numbers * sizeof(std::int32_t); }
 
@@ -35,7 +35,7 @@ struct Call {
 
 std::vector<Call> calls(int me) {
   const Bytes one = bytes_of_numbers(count);
-  const auto had = [](int rank, std::size_t at) { return numbers_of(rank)[read_at + at]; };
+  const auto had = [](int rank, std::size_t at) { return numbers_of(rank)[read_from + at]; };
   return {
       {"put", count, count, false,
        [=](auto& heap, auto& stream, auto&, Bytes from, Bytes to) {
@@ -95,13 +95,13 @@ void every_overlap(Group& group, Place place) {
   };
   for (const Call& each : calls(group.rank()))
     for (std::size_t to = 0; to + each.written <= room; ++to) {
-      const bool apart = to + each.written <= read_at || read_at + each.read <= to;
-      const bool may = apart || (each.may_be_same && to == read_at);
-      const std::string text = each.name + " from " + std::to_string(read_at) + " to " + std::to_string(to);
+      const bool apart = to + each.written <= read_from || read_from + each.read <= to;
+      const bool may = apart || (each.may_be_same && to == read_from);
+      const std::string text = each.name + " from " + std::to_string(read_from) + " to " + std::to_string(to);
       Numbers wanted = numbers_of(group.rank());
       to_heap(wanted);
       const std::string said =
-          error_of([&] { each.call(heap, *stream, team, bytes_of_numbers(read_at), bytes_of_numbers(to)); });
+          error_of([&] { each.call(heap, *stream, team, bytes_of_numbers(read_from), bytes_of_numbers(to)); });
       require_that(may ? said == "no error" : said.find("overlap") != std::string::npos, text + ": " + said);
       for (std::size_t i = 0; may && i < each.written; ++i) wanted[to + i] = each.result(group.rank(), i);
       require_that(out_of_heap() == wanted, text + ": the numbers");
@@ -120,10 +120,10 @@ void kernel_stops(Group& group, Place place, const TeamCall& call, std::size_t t
   const std::string said = error_of([&] {
     run_kernel(group, heap, [&](const HostOneSided& ranks) {
       auto* numbers = ranks.at<std::int32_t>(0);
-      std::fill_n(numbers + read_at, whole, 7);
+      std::fill_n(numbers + read_from, whole, 7);
       const Numbers before(numbers, numbers + room);
       try {
-        call(HostTeam(ranks, team.terms()), numbers + to, numbers + read_at);
+        call(HostTeam(ranks, team.terms()), numbers + to, numbers + read_from);
       } catch (const Trap&) {
         moved = before != Numbers(numbers, numbers + room);
         throw;
@@ -142,7 +142,7 @@ TEST(HeapOverlap, KernelsStopBeforeAnythingHasMoved) {
       {"all_to_all", [](auto& team, auto* to, auto* from) { team.all_to_all(to, from, count); }},
       {"reduce", [](auto& team, auto* to, auto* from) { team.reduce(to, from, count, one_sided::TeamOp::sum); }}};
   for (const auto& [name, call] : calls)
-    for (const std::size_t to : {read_at - 1, read_at + count - 1})
+    for (const std::size_t to : {read_from - 1, read_from + count - 1})
       EXPECT_EQ(problems_of(2, [&, &call = call](Group& group, Place place) { kernel_stops(group, place, call, to); }),
                 "")
           << name << " to " << to;

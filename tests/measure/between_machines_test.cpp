@@ -37,7 +37,7 @@ std::vector<NetworkRow> network_rows() {
           {"cuda_gdrcopy", "cuda", network_path("ucx", gpu(0), gpu(0), {{"gdrcopy", "on"}})}};
 }
 
-PlatformChoice choice_of(const std::string& backend) {
+PlatformChoice backend_choice(const std::string& backend) {
   PlatformChoice choice{backend, {}};
   choice.machine.gpus = backend == "host" ? 0 : 1;
   choice.machine.memory = 64ull << 20;
@@ -49,9 +49,9 @@ class BetweenMachines : public testing::TestWithParam<NetworkRow> {};
 TEST_P(BetweenMachines, BytesArriveInEveryOperation) {
   const NetworkRow& row = GetParam();
   if (row.backend == "cuda" && why_no_cuda()) GTEST_SKIP() << *why_no_cuda();
-  const std::unique_ptr<Platform> platform = open_platform(choice_of(row.backend));
+  const std::unique_ptr<Platform> platform = open_platform(backend_choice(row.backend));
   std::unique_ptr<PeerProgram> other;
-  TwoProcessMeter meter(*platform, choice_of(row.backend), [&] {
+  TwoProcessMeter meter(*platform, backend_choice(row.backend), [&] {
     auto [mine, theirs] = PeerChannel::socket_pair();
     other = std::make_unique<PeerProgram>(WAYWISER_PEER_PATH, theirs);
     return std::move(mine);

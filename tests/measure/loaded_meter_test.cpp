@@ -14,7 +14,7 @@ namespace waywiser {
 namespace {
 
 const Path one_copy{"host_copy", host(0), host(0), 2, {{"stores", "temporal"}, {"threads", "1"}}};
-const Path posix{"ucx", host(0), host(0), 2, {{"transports", "posix"}}};
+const Path over_posix{"ucx", host(0), host(0), 2, {{"transports", "posix"}}};
 
 Path between_gpus(const std::string& mechanism, std::map<std::string, std::string> parameters) {
   return {mechanism, gpu(0), gpu(1), 2, std::move(parameters)};
@@ -27,7 +27,7 @@ struct LoadedRow {
 };
 
 std::vector<LoadedRow> loaded_rows() {
-  std::vector<LoadedRow> all{{"host_copy", "host", one_copy}, {"ucx_posix", "host", posix}};
+  std::vector<LoadedRow> all{{"host_copy", "host", one_copy}, {"ucx_posix", "host", over_posix}};
   for (const std::string backend : {"virtual_gpu", "cuda"}) {
     const auto add = [&](const std::string& name, const Path& path) {
       all.push_back({name + "_" + backend, backend, path});

@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes small = 8;
+constexpr Bytes small_copy = 8;
 constexpr int rate_copies = 5;
 constexpr int latency_copies = 50;
 constexpr int samples = 5;
@@ -96,7 +96,7 @@ class PeerPair {
     std::vector<Seconds> times;
     for (int i = 0; i < 2 * latency_copies; ++i) {
       const Seconds start = now_seconds();
-      forth_->copy(there_[0].region().slice(0, small), here_[0].region().slice(0, small));
+      forth_->copy(there_[0].region().slice(0, small_copy), here_[0].region().slice(0, small_copy));
       forth_->synchronize(soon());
       times.push_back(now_seconds() - start);
     }
@@ -122,13 +122,13 @@ PeerTimes time_peer_pair(Platform& platform, int source, int destination, Bytes 
     platform.set_peer_access(source, destination, peer_access);
   if (source != destination && !platform.why_no_peer_access(destination, source))
     platform.set_peer_access(destination, source, peer_access);
-  PeerPair pair(platform, source, destination, std::max(bytes, small));
+  PeerPair pair(platform, source, destination, std::max(bytes, small_copy));
   pair.verify();
   const bool gated = peer_access;
   PeerTimes times;
   times.one_way = rate(bytes, pair.device_time(bytes, rate_copies, false, gated));
   times.both_ways = rate(2 * bytes, pair.device_time(bytes, rate_copies, true, gated));
-  times.latency_gpu = pair.device_time(small, latency_copies, false, gated);
+  times.latency_gpu = pair.device_time(small_copy, latency_copies, false, gated);
   times.latency_cpu = pair.host_time();
   return times;
 }

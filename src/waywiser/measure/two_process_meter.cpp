@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view answer_name = "answer of the peer process";
 constexpr BytesPerSecond slowest_rate = 20e6;
-constexpr Bytes largest_transfer = 1ull << 30;
+constexpr Bytes largest_copy = 1ull << 30;
 constexpr std::size_t most_connections = 64;
 
 std::string doing(Operation operation, Bytes bytes, const Path& path) {
@@ -222,7 +222,7 @@ Bytes TwoProcessMeter::free_memory(const Path& path) const {
 // Each process has a send and a receive buffer.
 Bytes TwoProcessMeter::largest(const Path& path) const {
   const Bytes buffers = path.source == path.destination ? 4 : 2;
-  return std::min(largest_transfer, free_memory(path) / 2 / buffers);
+  return std::min(largest_copy, free_memory(path) / 2 / buffers);
 }
 
 Limit TwoProcessMeter::limit(const Path& path, Operation operation) const {

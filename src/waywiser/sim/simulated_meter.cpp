@@ -13,7 +13,7 @@
 namespace waywiser::sim {
 namespace {
 
-constexpr Bytes most_bytes = Bytes{1} << 40, most_to_another = Bytes{256} << 20;
+constexpr Bytes most_within = Bytes{1} << 40, most_to_another = Bytes{256} << 20;
 
 const NodeModel* model_of(const NodeModel& node, const ClusterSpec& cluster, int number) {
   const int type = cluster.types.empty() ? 0 : cluster.types.at(static_cast<std::size_t>(number));
@@ -86,7 +86,7 @@ std::optional<std::string> SimulatedMeter::why_unavailable(const Path& path) {
 
 // Half of the smaller memory, as far as the machine file says.
 Bytes SimulatedMeter::largest(const Path& path) const {
-  Bytes found = &cluster_of(path) == &cluster_ ? most_to_another : most_bytes;
+  Bytes found = &cluster_of(path) == &cluster_ ? most_to_another : most_within;
   for (const Place place : {path.source, path.destination}) {
     const Spot at = spot(path, place);
     const Bytes memory = model_of(node_, cluster_of(path), at.node)->topology().at(at.device).memory_bytes;

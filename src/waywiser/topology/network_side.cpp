@@ -15,7 +15,6 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t most_devices_told = 256;
-const std::string rdma_folder = "/sys/class/infiniband/";
 
 std::string network_of(const ifaddrs& entry) {
   const auto& address = *reinterpret_cast<const sockaddr_in*>(entry.ifa_addr);

@@ -7,7 +7,6 @@
 namespace waywiser {
 namespace {
 
-const std::string rdma_folder = "/sys/class/infiniband/";
 const std::string net_folder = "/sys/class/net/";
 
 Device* nic_at(Topology& topology, const std::vector<std::string>& path) {

@@ -8,6 +8,8 @@
 
 namespace waywiser {
 
+inline const std::string rdma_folder = "/sys/class/infiniband/";
+
 // Reads /sys and /proc below a root folder: "" is this machine, another folder is a recorded or made-up one.
 class SystemFiles {
  public:

@@ -8,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t longest_text = 512;
+constexpr std::size_t longest_entry = 512;
 constexpr std::size_t longest_cores = 4096;
 constexpr std::size_t longest_address = 64 << 10;
 constexpr std::uint32_t most_rails = 256;
@@ -46,14 +46,14 @@ void write_offers(WireWriter& writer, const Introduction& introduction) {
 
 void read_offers(WireReader& reader, Introduction& introduction) {
   introduction.address = read_address(reader);
-  introduction.mailbox = reader.text(longest_text);
-  introduction.node = reader.text(longest_text);
+  introduction.mailbox = reader.text(longest_entry);
+  introduction.node = reader.text(longest_entry);
   const auto rails = reader.number<std::uint32_t>();
   if (rails > most_rails) reader.refuse(std::to_string(rails) + " rails");
   introduction.rails.clear();
   for (std::uint32_t i = 0; i < rails; ++i) {
     RailOffer& rail = introduction.rails.emplace_back();
-    rail.name = reader.text(longest_text);
+    rail.name = reader.text(longest_entry);
     rail.address = read_address(reader);
   }
 }
@@ -79,17 +79,17 @@ Introduction read_introduction(WireReader& reader) {
   Introduction introduction;
   introduction.rank = reader.number<std::uint32_t>();
   introduction.size = reader.number<std::uint32_t>();
-  introduction.version = reader.text(longest_text);
-  introduction.ucx = reader.text(longest_text);
-  introduction.plan = reader.text(longest_text);
-  introduction.machine_id = reader.text(longest_text);
-  introduction.host = reader.text(longest_text);
+  introduction.version = reader.text(longest_entry);
+  introduction.ucx = reader.text(longest_entry);
+  introduction.plan = reader.text(longest_entry);
+  introduction.machine_id = reader.text(longest_entry);
+  introduction.host = reader.text(longest_entry);
   introduction.process = reader.number<std::uint64_t>();
   introduction.gpus = reader.number<std::uint8_t>() != 0;
   introduction.cores = reader.text(longest_cores);
-  introduction.encrypted = reader.text(longest_text);
-  introduction.reach = reader.text(longest_text);
-  introduction.system = reader.text(longest_text);
+  introduction.encrypted = reader.text(longest_entry);
+  introduction.reach = reader.text(longest_entry);
+  introduction.system = reader.text(longest_entry);
   read_offers(reader, introduction);
   return introduction;
 }
