@@ -115,7 +115,7 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
         "InputError: rank 1: by= has 'w', of which the table has no column",
         "InputError: rank 0: with suffix='' two columns of the result have one name",
         "UnavailableError: rank 0: column 's': its type, 'vu' in Arrow, is not served",
-        "InputError: rank 0: a shuffle of tables: a budget of 100 bytes is less than four pieces of 4194304",
+        "InputError: rank 0: a shuffle of tables: a budget of 100 bytes is less than four pieces of 1048576",
         "InputError: rank 1: parts= is a whole number, not str",
         "InputError: rank 1: parts=0 is out of range",
         "True",

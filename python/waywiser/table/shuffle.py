@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from waywiser.group.group import Group
 
-BUDGET, PIECE = 256 << 20, 4 << 20
+BUDGET, PIECE = 256 << 20, 1 << 20
 
 
 class PeerCounts(NamedTuple):
