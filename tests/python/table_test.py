@@ -145,6 +145,13 @@ def test_budget_parts_and_nulls() -> None:
     for part in parts.values():
         part.validate(full=True)
     print(sum(part.num_rows for part in parts.values()), "rows", flush=True)
+    moved = table.Shuffle(group, a.schema, parts=1, budget=1 << 20, piece=1 << 13)
+    moved.insert(a, part=0)  # rank 1 alone sends
+    said(moved.outcome)
+    assert [rows.num_rows for _, rows in moved] == ([] if odd else [80_000])
+    outcome = moved.outcome()
+    assert outcome.busiest == 1 and outcome.bytes >= 640_000 and 0 < outcome.bound and 0 < outcome.seconds
+    print(str(outcome).split(",")[0], str(outcome).endswith(" of their rate"), flush=True)
     a = pa.table({"k": [1, None], "j": [group.rank, 5], "a": [10, 20]})
     b = pa.table({"k": pa.array([1, None], pa.int64()), "j": [0, 5], "a": ["x", "y"]})
     many, none = np.arange(200_000), np.arange(0)
@@ -165,6 +172,7 @@ def test_budget_parts_and_nulls() -> None:
         "80000 rows",
         *2 * ["InputError: a shuffle of tables: this rank has completed part 0"],
         *2 * ["InputError: insert takes on= or part="],
+        *2 * ["InputError: outcome comes after the loop over the parts", "rank 1 has sent most True"],
         *2 * ["InputTypeError: part= is a whole number, not float"],
         *2 * ["InputError: insert: the table has 1 columns, not 2"],
     ])  # fmt: skip
