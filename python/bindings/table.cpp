@@ -125,8 +125,9 @@ PartNumbers parts_of_rows(nb::handle schema, nb::handle array, const std::vector
   auto numbers = std::make_unique<std::vector<std::int32_t>>();
   {
     const nb::gil_scoped_release released;
-    for (const std::uint64_t hash : hash_rows(parsed, batch.array(), keys))
-      numbers->push_back(part_of_hash(hash, parts));
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(batch.rows()));
+    RowHashes(parsed, batch.array(), keys).write(0, hashes);
+    for (const std::uint64_t hash : hashes) numbers->push_back(part_of_hash(hash, parts));
   }
   std::vector<std::int32_t>& kept_numbers = *numbers.release();
   const nb::capsule owner(&kept_numbers, [](void* it) noexcept { delete static_cast<std::vector<std::int32_t>*>(it); });

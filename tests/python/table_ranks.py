@@ -91,11 +91,11 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def grouped(group: waywiser.Group, chance: random.Random) -> None:
     keys = chance.sample(list(cases.KINDS), chance.choice([1, 2]))
-    whole = cases.table([*keys, "int64", "bool", "uint8"], chance.choice(cases.ROWS), 0.2, chance)
+    whole = cases.table([*keys, "int64", "bool", "uint8", "decimal"], chance.choice(cases.ROWS), 0.2, chance)
     mine = cases.cut(whole, group.rank, group.size, chance)
     by = [f"c{i}" for i in range(len(keys))]
     wanted = [(f"c{len(keys)}", name) for name in ("sum", "count", "min", "max", "mean")]
-    wanted += [(f"c{len(keys) + 1}", "mean"), (f"c{len(keys) + 2}", "sum")]
+    wanted += [(f"c{len(keys) + 1}", "mean"), (f"c{len(keys) + 2}", "sum"), (f"c{len(keys) + 3}", "mean")]
     got = all_rows(group, table.group_by(group, mine, by, wanted, **SMALL))  # type: ignore[arg-type]
     decoded = pa.table({name: plain(whole[name]) if name in by else whole[name] for name in whole.column_names})
     one = decoded.group_by(by).aggregate(wanted)

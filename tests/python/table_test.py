@@ -115,7 +115,7 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
         "InputError: rank 1: by= has 'w', of which the table has no column",
         "InputError: rank 0: with suffix='' two columns of the result have one name",
         "UnavailableError: rank 0: column 's': its type, 'vu' in Arrow, is not served",
-        "InputError: rank 0: a shuffle of tables: a budget of 100 bytes is less than four pieces of 4194304",
+        "InputError: rank 0: a shuffle of tables: a budget of 100 bytes is less than four pieces of 1048576",
         "InputError: rank 1: parts= is a whole number, not str",
         "InputError: rank 1: parts=0 is out of range",
         "True",
@@ -145,6 +145,13 @@ def test_budget_parts_and_nulls() -> None:
     for part in parts.values():
         part.validate(full=True)
     print(sum(part.num_rows for part in parts.values()), "rows", flush=True)
+    moved = table.Shuffle(group, a.schema, parts=1, budget=1 << 20, piece=1 << 13)
+    moved.insert(a, part=0)  # rank 1 alone sends
+    said(moved.outcome)
+    assert [rows.num_rows for _, rows in moved] == ([] if odd else [80_000])
+    outcome = moved.outcome()
+    assert outcome.busiest == 1 and outcome.bytes >= 640_000 and 0 < outcome.bound and 0 < outcome.seconds
+    print(str(outcome).split(",")[0], str(outcome).endswith(" of their rate"), flush=True)
     a = pa.table({"k": [1, None], "j": [group.rank, 5], "a": [10, 20]})
     b = pa.table({"k": pa.array([1, None], pa.int64()), "j": [0, 5], "a": ["x", "y"]})
     many, none = np.arange(200_000), np.arange(0)
@@ -165,6 +172,7 @@ def test_budget_parts_and_nulls() -> None:
         "80000 rows",
         *2 * ["InputError: a shuffle of tables: this rank has completed part 0"],
         *2 * ["InputError: insert takes on= or part="],
+        *2 * ["InputError: outcome comes after the loop over the parts", "rank 1 has sent most True"],
         *2 * ["InputTypeError: part= is a whole number, not float"],
         *2 * ["InputError: insert: the table has 1 columns, not 2"],
     ])  # fmt: skip

@@ -10,6 +10,7 @@
 #include "tests/table/made_up_table.hpp"
 #include "waywiser/table/mix.hpp"
 #include "waywiser/table/row_hash.hpp"
+#include "waywiser/table/rows_by_part.hpp"
 #include "waywiser/table/unpack.hpp"
 
 namespace waywiser {
@@ -107,7 +108,11 @@ TEST(Pack, EqualKeysHaveEqualHashes) {
   const auto hashes = [](const MadeUpColumn& column) {
     const std::vector<MadeUpColumn> columns{column};
     const int keys[] = {0};
-    return hash_rows(schema_of(columns), made_batch(columns, column.rows).array(), keys);
+    const TableSchema schema = schema_of(columns);
+    const Batch batch = made_batch(columns, column.rows);
+    std::vector<std::uint64_t> of_rows(static_cast<std::size_t>(column.rows));
+    RowHashes(schema, batch.array(), keys).write(0, of_rows);
+    return of_rows;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> doubles = {0.0, -0.0, nan, -nan, 1.0, 2.0};
@@ -141,6 +146,29 @@ TEST(ColumnType, SaysWhatItIs) {
   for (const char* format : {"d:1", "d:1,2,77", "w:x", "tsq:", "+us:0", "?", ""})
     EXPECT_EQ(error_of([&] { schema_of({{"a", format}}); }),
               "column 'a': its type, '" + std::string(format) + "' in Arrow, is not served");
+}
+
+TEST(Pack, RowsComeByPartInTheirOrder) {
+  std::vector<std::int64_t> values(5000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i % 97);
+  const std::vector<MadeUpColumn> columns{{"v", "l", 5000, 0, 0, {nullptr, buffer_of(values)}}};
+  const int keys[] = {0};
+  const TableSchema schema = schema_of(columns);
+  const Batch slice = made_batch(columns, 4000, 1000);
+  const RowHashes hashes(schema, slice.array(), keys);
+  std::vector<std::uint64_t> of_rows(4000);
+  hashes.write(0, of_rows);
+  RowsByPart by_part(5);
+  for (const std::int64_t first : {0, 700}) {  // the second time fewer
+    by_part.take(hashes, first, 3300 - 2 * first);
+    std::vector<std::vector<std::int64_t>> wanted(5), found(5);
+    for (std::int64_t row = first; row < 3300 - first; ++row)
+      wanted[static_cast<std::size_t>(part_of_hash(of_rows[static_cast<std::size_t>(row)], 5))].push_back(row);
+    for (int part = 0; part < 5; ++part)
+      for (std::int64_t i = 0; i < by_part.of(part).size(); ++i)
+        found[static_cast<std::size_t>(part)].push_back(by_part.of(part)[i]);
+    EXPECT_EQ(found, wanted);
+  }
 }
 
 }  // namespace

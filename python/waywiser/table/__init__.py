@@ -3,6 +3,7 @@
 from waywiser.table.frames import Frame
 from waywiser.table.grouping import Aggregate, group_by
 from waywiser.table.merge import How, merge
+from waywiser.table.outcome import ShuffleOutcome
 from waywiser.table.parts import partition, shuffle
 from waywiser.table.shuffle import PeerCounts, Shuffle, ShuffleCounts
 from waywiser.table.sorting import Order, sort
@@ -15,6 +16,7 @@ __all__ = [
     "PeerCounts",
     "Shuffle",
     "ShuffleCounts",
+    "ShuffleOutcome",
     "group_by",
     "merge",
     "partition",

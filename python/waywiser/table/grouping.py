@@ -36,7 +36,7 @@ def group_by(
     for each key moves. Keys that are dictionaries come out as their values.
 
     `budget` and `piece` as in `Shuffle`. Raises as `Shuffle`; InputError at all ranks for columns that are not there
-    and for types that pyarrow does not aggregate; the mean of decimals is not served.
+    and for types that pyarrow does not aggregate; the mean of decimals of 256 bits is not served.
     """
     frames: list[Given] = []
     tables: list[Any] = []
@@ -53,7 +53,7 @@ def group_by(
     shuffle.insert(tables[0], on=places_of_keys)
     parts = [(name, _OF_PARTS[name.split("_")[0]]) for name in tables[0].column_names[len(keys) :]]
     whole = one_part(shuffle).group_by(places_of_keys).aggregate(parts)
-    return frames[0].back(_result(whole, keys, aggregates))
+    return frames[0].back(_result(whole, keys, aggregates, frames[0].table.schema))
 
 
 def _own(table: Any, keys: list[str], aggregates: Any) -> Any:
@@ -79,19 +79,29 @@ def _check(table: Any, aggregates: Any) -> None:
         if name not in _PARTS:
             raise InputError(f"aggregates= has {name!r}, not sum, count, min, max or mean")
         places(table, [column], "aggregates")
-        if name == "mean" and arrow().types.is_decimal(table[column].type):
-            raise InputError(f"the mean of decimals, as {column!r} is, is not served: take sum and count")
+        if name == "mean" and arrow().types.is_decimal256(table[column].type):
+            raise InputError(f"the mean of decimals of 256 bits, as {column!r} is, is not served: take sum and count")
 
 
-def _result(whole: Any, keys: list[str], aggregates: Any) -> Any:
+def _result(whole: Any, keys: list[str], aggregates: Any, types: Any) -> Any:
     pa = arrow()
     columns = list(dict.fromkeys(column for column, _ in aggregates))
     made = [whole[f"k{i}"] for i in range(len(keys))]
     for column, name in aggregates:
         parts = [whole[f"{part}_{columns.index(column)}_{_OF_PARTS[part]}"] for part in _PARTS[name]]
         if name == "mean":
-            total, count = (pa.compute.cast(part, pa.float64(), safe=False) for part in parts)
-            made.append(pa.compute.divide(total, count))
+            made.append(_mean(types.field(column).type, *parts))
         else:
             made.append(parts[0])
     return pa.table(made, keys + [f"{column}_{name}" for column, name in aggregates])
+
+
+def _mean(kind: Any, total: Any, count: Any) -> Any:
+    """As pyarrow has it: of decimals with the type of the column, and half a digit goes away from zero."""
+    pa = arrow()
+    if not pa.types.is_decimal(kind):
+        wide = [pa.compute.cast(part, pa.float64(), safe=False) for part in (total, count)]
+        return pa.compute.divide(*wide)
+    digits = kind.scale
+    exact = pa.compute.divide(total.cast(pa.decimal256(38, digits)), count.cast(pa.decimal256(19, 0)))
+    return pa.compute.round(exact, digits, "half_towards_infinity").cast(kind)

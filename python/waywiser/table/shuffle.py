@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, arrow, given, names, places
+from waywiser.table.outcome import ShuffleOutcome, outcome
 
 if TYPE_CHECKING:
     import pyarrow
 
     from waywiser.group.group import Group
 
-BUDGET, PIECE = 256 << 20, 4 << 20
+BUDGET, PIECE = 256 << 20, 1 << 20
 
 
 class PeerCounts(NamedTuple):
@@ -100,6 +102,8 @@ class Shuffle:
         self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed)
         assert schema is not None
         self.schema: pyarrow.Schema = schema
+        self._group, self._piece = group, sizes[1]
+        self._began, self._seconds = time.perf_counter(), 0.0
 
     def insert(self, data: Frame, *, on: str | Sequence[str] | None = None, part: int | None = None) -> None:
         """All rows into one part, or each by the hash of its columns `on`: rows with equal keys have one part, at any
@@ -150,12 +154,27 @@ class Shuffle:
         self.finish()
         while (part := self._core.next()) is not None:
             yield part, self.extract(part)
+        if not self._seconds:
+            self._seconds = time.perf_counter() - self._began
 
     def counts(self) -> ShuffleCounts:
         """What this rank has done so far. Raises nothing."""
         counts = self._core.counts()
         peers = [PeerCounts(*each) for each in counts["peers"]]
         return ShuffleCounts(peers, counts["most_under_way"], counts["waited"])
+
+    def outcome(self) -> ShuffleOutcome:
+        """What all ranks have reached, from when the shuffle was made to the end of the loop over the parts, beside
+        bare messages of the same bytes, which this call sends. All ranks call it after the loop.
+
+        What the program does in the loop counts. Raises InputError before the end of the loop; else as the class says.
+        """
+        if not self._seconds:
+            raise InputError("outcome comes after the loop over the parts")
+        peers = self.counts().peers
+        out, come = ([0 if rank == self._group.rank else peer[field] for rank, peer in enumerate(peers)]
+                     for field in (1, 4))  # fmt: skip
+        return outcome(self._group, out, come, self._seconds, self._piece)
 
 
 def _number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:

@@ -1,5 +1,7 @@
 #include "waywiser/table/row_hash.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,7 +14,6 @@ namespace waywiser {
 namespace {
 
 constexpr std::uint64_t null_hash = 0x6a09e667f3bcc908ull;
-using Hashes = std::vector<std::uint64_t>;
 
 template <typename T>
 T value_at(const std::byte* values, std::int64_t row) {
@@ -83,37 +84,58 @@ std::int64_t index_at(const ColumnValues& values, std::int64_t row) {
   }
 }
 
-Hashes hashes_of(const ColumnValues& values, std::int64_t first, std::int64_t rows) {
-  const ColumnType& type = values.type();
-  Hashes hashes(static_cast<std::size_t>(rows));
+void write_hashes(const ColumnValues& values, std::span<const std::uint64_t> meant, std::int64_t first,
+                  std::span<std::uint64_t> hashes) {
+  const bool may_be_null = values.may_be_null();
   const auto fill = [&](auto hash) {
-    for (std::int64_t i = 0; i < rows; ++i)
-      hashes[static_cast<std::size_t>(i)] =
-          values.may_be_null() && values.is_null(first + i) ? null_hash : hash(first + i);
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+      const std::int64_t row = first + static_cast<std::int64_t>(i);
+      hashes[i] = may_be_null && values.is_null(row) ? null_hash : hash(row);
+    }
   };
+  if (!values.type().is_dictionary) return with_hash(values, fill);
+  fill([&](std::int64_t row) {
+    const auto index = static_cast<std::size_t>(index_at(values, row));
+    if (index >= meant.size()) throw Error(ErrorKind::invalid_input, "an index is not in its dictionary");
+    return meant[index];
+  });
+}
+
+std::vector<std::uint64_t> hashes_of_dictionary(const ColumnValues& values) {
+  const ColumnType& type = values.type();
   if (type.is_dictionary) {
-    const ColumnValues dictionary = values.child(0);
-    const Hashes meant = hashes_of(dictionary, 0, dictionary.size());
-    fill([&](std::int64_t row) { return meant.at(static_cast<std::size_t>(index_at(values, row))); });
-  } else if (type.layout == ColumnLayout::boolean || type.layout == ColumnLayout::fixed ||
-             type.layout == ColumnLayout::binary) {
-    with_hash(values, fill);
-  } else {
-    throw Error(ErrorKind::unavailable, "column " + quoted(type.name, 60) + " is no key: it is " + type.words());
+    const ColumnValues within = values.child(0);
+    const auto meant = hashes_of_dictionary(within);
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(within.size()));
+    write_hashes(within, meant, 0, hashes);
+    return hashes;
   }
-  return hashes;
+  if (type.layout != ColumnLayout::boolean && type.layout != ColumnLayout::fixed && type.layout != ColumnLayout::binary)
+    throw Error(ErrorKind::unavailable, "column " + quoted(type.name, 60) + " is no key: it is " + type.words());
+  return {};
 }
 
 }  // namespace
 
-std::vector<std::uint64_t> hash_rows(const TableSchema& schema, const ArrowArray& batch, std::span<const int> keys) {
-  Hashes all(static_cast<std::size_t>(batch.length));
+RowHashes::RowHashes(const TableSchema& schema, const ArrowArray& batch, std::span<const int> keys)
+    : offset_(batch.offset) {
   for (const int key : keys) {
-    const auto place = static_cast<std::size_t>(key);
-    const Hashes one = hashes_of({schema.columns.at(place), *batch.children[key]}, batch.offset, batch.length);
-    for (std::size_t row = 0; row < all.size(); ++row) all[row] = mixed(all[row], one[row]);
+    const ColumnValues values{schema.columns.at(static_cast<std::size_t>(key)), *batch.children[key]};
+    keys_.push_back({values, hashes_of_dictionary(values)});
   }
-  return all;
+}
+
+void RowHashes::write(std::int64_t first, std::span<std::uint64_t> hashes) const {
+  std::ranges::fill(hashes, 0);
+  std::array<std::uint64_t, 1024> one;  // stays in a cache
+  for (std::size_t begin = 0; begin < hashes.size(); begin += one.size()) {
+    const auto some = hashes.subspan(begin, std::min(one.size(), hashes.size() - begin));
+    for (const Key& key : keys_) {
+      write_hashes(key.values, key.meant, offset_ + first + static_cast<std::int64_t>(begin),
+                   std::span(one).first(some.size()));
+      for (std::size_t i = 0; i < some.size(); ++i) some[i] = mixed(some[i], one[i]);
+    }
+  }
 }
 
 }  // namespace waywiser

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,10 @@ class RowSet {
       : count_(static_cast<std::int64_t>(rows.size())),
         owner_(std::make_shared<const std::vector<std::int64_t>>(std::move(rows))),
         list_(owner_->data()) {}
+
+  // Of a list that outlives it.
+  explicit RowSet(std::span<const std::int64_t> rows)
+      : count_(static_cast<std::int64_t>(rows.size())), list_(rows.data()) {}
 
   std::int64_t size() const noexcept { return count_; }
   bool is_run() const noexcept { return list_ == nullptr; }

@@ -39,15 +39,6 @@ ShuffleOptions with_parts(ShuffleOptions options, int ranks) {
   return options;
 }
 
-// The rows of each part, in their order.
-std::vector<std::vector<std::int64_t>> rows_by_part(std::span<const std::uint64_t> hashes, int parts) {
-  std::vector<std::vector<std::int64_t>> rows(static_cast<std::size_t>(parts));
-  for (auto& of_part : rows) of_part.reserve(hashes.size() / rows.size() * 9 / 8);
-  for (std::size_t row = 0; row < hashes.size(); ++row)
-    rows[static_cast<std::size_t>(part_of_hash(hashes[row], parts))].push_back(static_cast<std::int64_t>(row));
-  return rows;
-}
-
 TableSchema agreed(Group& group, const std::function<TableSchema()>& schema, const ShuffleOptions& options) {
   const auto parse = [&] {
     check_options(options);
@@ -73,6 +64,7 @@ Shuffle::Shuffle(Group& group, const std::function<TableSchema()>& schema, Shuff
       schema_(agreed(group, schema, options_)),
       given_(static_cast<std::size_t>(options_.parts)),
       ended_(static_cast<std::size_t>(group.size())),
+      by_part_(options_.parts),
       stream_(options_.place.is_gpu() ? group.platform()->open_stream(options_.place) : nullptr),
       exchange_(own_group(group), options_.place, schema_.nodes(), options_.budget,
                 [this](ArrivedPiece&& piece) { arrive(std::move(piece)); }) {
@@ -100,12 +92,16 @@ void Shuffle::insert(const Batch& batch, std::span<const int> keys) {
   if (keys.empty()) refuse_shuffle("no key is given");
   if (stream_) throw Error(ErrorKind::unavailable, "a shuffle of tables: rows on GPUs are not hashed: name their part");
   check_batch(schema_, batch.array());
-  auto rows = rows_by_part(hash_rows(schema_, batch.array(), keys), parts());
-  for (int part = 0; part < parts(); ++part)
-    if (!rows[static_cast<std::size_t>(part)].empty()) require_open(part);
-  for (int part = 0; part < parts(); ++part)
-    if (auto& of_part = rows[static_cast<std::size_t>(part)]; !of_part.empty())
-      add_rows(batch, part, RowSet(std::move(of_part)));
+  const RowHashes hashes(schema_, batch.array(), keys);
+  if (std::ranges::any_of(given_, &Given::is_complete)) require_open(hashes, batch.rows());
+  for (std::int64_t first = 0, count = 0; first < batch.rows(); first += count) {
+    count = std::min({rows_at_once_ * parts() / 16 * 15 + 1,  // a piece for each part, as far as chance allows
+                      most_rows_at_once, batch.rows() - first});
+    by_part_.take(hashes, first, count);
+    for (int i = 1; i <= parts(); ++i)  // the ranks begin at different parts
+      if (const int part = (group_.rank() + i) % parts(); by_part_.of(part).size() > 0)
+        add_rows(batch, part, by_part_.of(part));
+  }
 }
 
 // In pieces, whose number of rows follows from the bytes of those before.
@@ -113,10 +109,12 @@ void Shuffle::add_rows(const Batch& batch, int part, const RowSet& rows) {
   for (std::int64_t first = 0; first < rows.size();) {
     const std::int64_t count = std::min(rows_at_once_, rows.size() - first);
     const Packing packing(schema_, batch.array(), rows.part(first, count));
+    const bool is_too_long = packing.bytes() > options_.piece && count > 1;
     const double of_row = std::max(1.0, static_cast<double>(packing.bytes()) / static_cast<double>(count));
     const auto fitting = static_cast<std::int64_t>(static_cast<double>(options_.piece) / of_row);
-    rows_at_once_ = std::clamp<std::int64_t>(fitting, 1, most_rows_at_once);
-    if (packing.bytes() > options_.piece && count > 1) {
+    if (is_too_long || count >= rows_at_once_ / 4)  // padding makes a few rows longer
+      rows_at_once_ = std::clamp<std::int64_t>(fitting, 1, most_rows_at_once);
+    if (is_too_long) {
       rows_at_once_ = std::min(rows_at_once_, count / 2);
       continue;
     }
@@ -150,7 +148,7 @@ void Shuffle::send_rows(int part, std::int64_t rows, const std::vector<PackedNod
   PieceHead head{PieceKind::rows, static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(rows), bytes, 0};
   std::shared_ptr<std::byte> block = to == group_.rank() ? exchange_.new_block()(bytes) : exchange_.block_out(bytes);
   write(block.get());
-  head.hash = hash_of_block(block.get(), bytes);
+  if (to != group_.rank()) head.hash = hash_of_block(block.get(), bytes);
   Sums& sums = given_[static_cast<std::size_t>(part)].sums;
   sums = {sums.rows + head.rows, sums.pieces + 1, mixed(sums.hash, head.hash)};
   ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(to)];
@@ -239,7 +237,7 @@ void Shuffle::take_rows(ArrivedPiece&& piece) {
   Taken& here = taken(piece.head.part);
   const auto from = static_cast<std::size_t>(piece.from);
   if (!piece.block) piece.block = exchange_.new_block()(0);
-  const std::uint64_t hash = hash_of_block(piece.block.get(), piece.head.bytes);
+  const std::uint64_t hash = piece.from == group_.rank() ? 0 : hash_of_block(piece.block.get(), piece.head.bytes);
   here.pieces[from].push_back(unpack(schema_, static_cast<std::int64_t>(piece.head.rows), piece.nodes, piece.block,
                                      piece.head.bytes, stream_ != nullptr));
   Sums& sums = here.of_rank[from];
@@ -277,6 +275,15 @@ void Shuffle::require_open(int part) const {
   check_part(part);
   if (given_[static_cast<std::size_t>(part)].is_complete)
     refuse_shuffle("this rank has completed part " + std::to_string(part));
+}
+
+void Shuffle::require_open(const RowHashes& hashes, std::int64_t rows) {
+  for (std::int64_t first = 0, count = 0; first < rows; first += count) {
+    count = std::min(most_rows_at_once, rows - first);
+    by_part_.take(hashes, first, count);
+    for (int part = 0; part < parts(); ++part)
+      if (by_part_.of(part).size() > 0) require_open(part);
+  }
 }
 
 void Shuffle::fail(const std::string& why) {

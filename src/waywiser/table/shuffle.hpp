@@ -12,6 +12,7 @@
 #include "waywiser/table/pack.hpp"
 #include "waywiser/table/piece_exchange.hpp"
 #include "waywiser/table/row_set.hpp"
+#include "waywiser/table/rows_by_part.hpp"
 
 namespace waywiser {
 
@@ -21,7 +22,7 @@ class Stream;
 struct ShuffleOptions {
   int parts = 0;                      // 0: one for each rank
   Bytes budget = Bytes{256} << 20;    // of pieces under way at this rank
-  Bytes piece = Bytes{4} << 20;       // of rows that go in one message, at most; one row may be longer
+  Bytes piece = Bytes{1} << 20;       // of rows that go in one message, at most; one row may be longer
   Place place = host(0);              // of the batches that this rank inserts and extracts
   std::string purpose = "a shuffle";  // what the ranks must agree on, in the words of an error
 };
@@ -104,6 +105,7 @@ class Shuffle {
   Taken& taken(std::uint64_t part);
   void check_part(int part) const;
   void require_open(int part) const;
+  void require_open(const RowHashes& hashes, std::int64_t rows);  // the parts of these rows
   [[noreturn]] void fail(const std::string& why);
 
   Group& group_;
@@ -115,6 +117,7 @@ class Shuffle {
   ShuffleCounts counts_;
   std::int64_t rows_at_once_ = 1 << 16;
   bool is_finished_ = false;
+  RowsByPart by_part_;
   std::unique_ptr<Stream> stream_;  // of the GPU
   PieceExchange exchange_;
 };

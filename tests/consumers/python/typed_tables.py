@@ -21,6 +21,8 @@ def by_hand(group: ww.Group, data: table.Frame) -> None:
     rows += sum(part.num_rows for _, part in moved)
     counts: table.ShuffleCounts = moved.counts()
     peer: table.PeerCounts = counts.peers[group.rank]
+    outcome: table.ShuffleOutcome = moved.outcome()
+    assert outcome.bound > 0
     assert peer.rows_in <= rows and counts.most_under_way >= 0
 
 
