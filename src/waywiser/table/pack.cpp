@@ -56,23 +56,6 @@ void write_offsets(std::byte* into, const Offset* offsets, const RowSet& rows) {
   }
 }
 
-// A short value takes others' bytes along, which the next one overwrites: a copy of fixed length is faster than a call.
-template <typename Offset>
-void gather_bytes(std::byte* into, const std::byte* end, const ColumnValues& values, const Offset* offsets,
-                  const RowSet& rows) {
-  constexpr Bytes step = 32;
-  const std::byte *from = values.data(), *from_end = from + offsets[values.size()];
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const std::byte* value = from + offsets[rows[i]];
-    const auto length = static_cast<Bytes>(offsets[rows[i] + 1] - offsets[rows[i]]);
-    if (length <= step && static_cast<Bytes>(from_end - value) >= step && static_cast<Bytes>(end - into) >= step)
-      std::memcpy(into, value, step);
-    else if (length > 0)
-      std::memcpy(into, value, length);
-    into += length;
-  }
-}
-
 // The number of what the offsets count.
 template <typename Offset>
 std::int64_t counted(const ColumnValues& values, const RowSet& rows) {
@@ -184,7 +167,11 @@ void Packing::add_binary(const ColumnValues& values, const RowSet& rows) {
              [offsets, &rows](std::byte* into) { write_offsets(into, offsets, rows); });
   add_buffer(2, data, [values, offsets, &rows, data](std::byte* into) {
     if (rows.is_run()) return static_cast<void>(std::memcpy(into, values.data() + offsets[rows[0]], data));
-    gather_bytes(into, into + with_padding(data), values, offsets, rows);
+    for (std::int64_t i = 0; i < rows.size(); ++i) {
+      const auto length = static_cast<Bytes>(offsets[rows[i] + 1] - offsets[rows[i]]);
+      if (length > 0) std::memcpy(into, values.data() + offsets[rows[i]], length);
+      into += length;
+    }
   });
 }
 
