@@ -18,7 +18,6 @@
 namespace waywiser {
 namespace {
 
-const std::string rdma_folder = "/sys/class/infiniband/";
 
 bool is_loopback(const sockaddr& address) {
   constexpr std::uint32_t of_this_machine = 127;
