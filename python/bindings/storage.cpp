@@ -10,6 +10,7 @@
 #include "bindings/argument.hpp"
 #include "bindings/array.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/storage/file.hpp"
@@ -22,31 +23,47 @@ using namespace nb::literals;
 namespace waywiser {
 namespace {
 
-std::shared_ptr<Platform> no_gpus() {
-  throw Error(ErrorKind::unavailable, "an array of a GPU: files are read into memory of the host");
-}
-
 using Parts = std::vector<std::pair<Bytes, nb::object>>;
 
-FilePart read_part(Bytes offset, nb::handle array) { return {offset, output_region(array, no_gpus)}; }
+class PyStorageFile {
+ public:
+  PyStorageFile(const std::string& path, bool writes, const FilePlan& plan, const std::string& way, const Gpus* gpus)
+      : gpus_(gpus == nullptr ? nullptr : gpus->platform), file_(opened(path, writes, {plan, way, gpus_})) {}
 
-// What a write only reads.
-FilePart written_part(Bytes offset, nb::handle array) {
-  const ConstRegion given = input_region(array, no_gpus);
-  return {offset, {const_cast<std::byte*>(given.data), given.bytes, given.place}};
-}
+  void read(const Parts& parts) {
+    std::vector<FilePart> wanted;
+    for (const auto& [offset, array] : parts) wanted.push_back({offset, output_region(array, platform())});
+    without_gil([&] { file_.read(wanted); });
+  }
 
-void read_parts(File& self, const Parts& parts) {
-  std::vector<FilePart> wanted;
-  for (const auto& [offset, array] : parts) wanted.push_back(read_part(offset, array));
-  without_gil([&] { self.read(wanted); });
-}
+  // Only reads the arrays.
+  void write(const Parts& parts) {
+    std::vector<FilePart> given;
+    for (const auto& [offset, array] : parts) {
+      const ConstRegion from = input_region(array, platform());
+      given.push_back({offset, {const_cast<std::byte*>(from.data), from.bytes, from.place}});
+    }
+    without_gil([&] { file_.write(given); });
+  }
 
-void write_parts(File& self, const Parts& parts) {
-  std::vector<FilePart> given;
-  for (const auto& [offset, array] : parts) given.push_back(written_part(offset, array));
-  without_gil([&] { self.write(given); });
-}
+  File& core() noexcept { return file_; }
+
+ private:
+  static File opened(const std::string& path, bool writes, const FileOptions& options) {
+    const nb::gil_scoped_release released;
+    return writes ? File::replace(path, options) : File::open(path, options);
+  }
+
+  PlatformSource platform() const {
+    return [this] {
+      if (!gpus_) throw Error(ErrorKind::unavailable, "an array is in GPU memory: open the file with gpus=");
+      return gpus_;
+    };
+  }
+
+  std::shared_ptr<Platform> gpus_;
+  File file_;
+};
 
 template <typename Call>
 auto outside(Call call) {
@@ -73,27 +90,19 @@ void bind_storage(nb::module_& m) {
   nb::class_<FilePlan>(m, "FilePlan", "The rows of a plan about files, read once.")
       .def(nb::init<>())
       .def_static("of", [](const std::string& plan) { return FilePlan::of(plan); }, "plan"_a);
-  nb::class_<File>(m, "File", "See waywiser.File.")
-      .def_static(
-          "open",
-          [](const std::string& path, const FilePlan& plan, const std::string& way) {
-            return outside([&] { return File::open(path, {plan, way}); });
-          },
-          "path"_a, "plan"_a, "way"_a)
-      .def_static(
-          "replace",
-          [](const std::string& path, const FilePlan& plan, const std::string& way) {
-            return outside([&] { return File::replace(path, {plan, way}); });
-          },
-          "path"_a, "plan"_a, "way"_a)
-      .def("size", &File::size)
-      .def("read", read_parts, "parts"_a, "Parts: offset and array of each.")
-      .def("write", write_parts, "parts"_a)
-      .def("close", [](File& self) { without_gil([&] { self.close(); }); })
-      .def("discard", &File::discard)
-      .def("way", &File::way, "offset"_a, "bytes"_a)
-      .def("drop_cache", [](const File& self) { return outside([&] { return self.drop_cache(); }); })
-      .def("synchronize", [](const File& self) { outside([&] { self.synchronize(); }); });
+  nb::class_<PyStorageFile>(m, "File", "See waywiser.File.")
+      .def(nb::init<const std::string&, bool, const FilePlan&, const std::string&, const Gpus*>(), "path"_a, "writes"_a,
+           "plan"_a, "way"_a, "gpus"_a.none() = nb::none())
+      .def("size", [](PyStorageFile& self) { return self.core().size(); })
+      .def("read", &PyStorageFile::read, "parts"_a, "Parts: offset and array of each.")
+      .def("write", &PyStorageFile::write, "parts"_a)
+      .def("close", [](PyStorageFile& self) { without_gil([&] { self.core().close(); }); })
+      .def("discard", [](PyStorageFile& self) { self.core().discard(); })
+      .def(
+          "way", [](PyStorageFile& self, Bytes offset, Bytes bytes) { return self.core().way(offset, bytes); },
+          "offset"_a, "bytes"_a)
+      .def("drop_cache", [](PyStorageFile& self) { return outside([&] { return self.core().drop_cache(); }); })
+      .def("synchronize", [](PyStorageFile& self) { outside([&] { self.core().synchronize(); }); });
   m.def(
       "storage_of", [](const std::string& path) { return storage_of(StorageFile::for_reading(path)); }, "path"_a,
       "How plans call the file system of a file: \"storage ext4 /\".");

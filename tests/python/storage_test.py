@@ -56,6 +56,24 @@ def test_futures_complete_in_their_order(tmp_path: Path) -> None:
         assert all(np.array_equal(each.result(60), values(5000, seed)) for seed, each in enumerate(found))
 
 
+@pytest.mark.parametrize("way", ["buffered", ""])
+def test_arrays_of_gpus_go_through_host_memory(tmp_path: Path, way: str) -> None:
+    gpus, path, wanted = ww.virtual_gpus(2), tmp_path / "a", values(40_000_007)  # more than all buffers hold
+    with ww.File(path, "w", way=way, gpus=gpus) as file:
+        file.write(gpus.array(wanted[:30_000_001]))
+        file.write(gpus.array(wanted[30_000_001:], 1), 30_000_001)
+    assert np.array_equal(np.fromfile(path, np.uint8), wanted)
+    with ww.File(path, way=way, gpus=gpus) as file:
+        array, here = gpus.empty(39_000_000, np.uint8, 1), np.empty(5000, np.uint8)
+        file.read_many([(77, array), (3, here)])
+        assert np.array_equal(array.numpy(), wanted[77:39_000_077]) and np.array_equal(here, wanted[3:5003])
+        with pytest.raises(ww.TransferError, match="ends at 40000007"):
+            file.read_into(array, 2_000_000)
+        assert np.array_equal(file.read_into(gpus.empty(10, np.uint8)).numpy(), wanted[:10])
+    with ww.File(path) as file, pytest.raises(ww.UnavailableError, match="gpus="):
+        file.read_into(array)
+
+
 def test_what_cannot_be_read_is_an_error_with_path_and_offset(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(bytes(100))
@@ -86,6 +104,14 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_of_the_current_folder_keeps_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ww.File("a", "w") as file:
+        file.write(values(10))
+        monkeypatch.chdir("/")
+    assert np.array_equal(np.fromfile(tmp_path / "a", np.uint8), values(10))
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from waywiser.errors import InputError
 from waywiser.storage.usual_plan import file_plan
 
 if TYPE_CHECKING:
-    from waywiser.group import Array
+    from waywiser.group import Array, Gpus
 
 A = TypeVar("A", bound="Array")
 R = TypeVar("R")
@@ -22,11 +22,12 @@ R = TypeVar("R")
 class File:
     """A file or block device, to read ("r") or to write ("w").
 
-    Arrays are contiguous and in host memory; `offset` is in bytes of the file. A call reads or writes all bytes, or
-    raises TransferError with path and offset: also if the file ends before. A file that is written gets its name, in
-    the place of the one before, in close(), which the end of a `with` block calls; if the block raises, what was there
-    stays. `plan`: a file of `waywiser tune --storage`; else WAYWISER_PLAN, or plan.json of the folder of results;
-    without any, defaults. `way`: this way alone, such as "io_uring(depth=8)". Calls of several threads take turns.
+    Arrays are contiguous, in host memory or in that of `gpus`; `offset` is in bytes of the file. A call reads or writes
+    all bytes, or raises TransferError with path and offset: also if the file ends before. A file that is written gets
+    its name, in the place of the one before, in close(), which the end of a `with` block calls; if the block raises,
+    what was there stays. `plan`: a file of `waywiser tune --storage`; else WAYWISER_PLAN, or plan.json of the folder of
+    results; without any, defaults. `way`: this way alone, such as "io_uring(depth=8)". Calls of several threads take
+    turns.
     """
 
     def __init__(
@@ -36,11 +37,12 @@ class File:
         *,
         plan: str | os.PathLike[str] | None = None,
         way: str = "",
+        gpus: Gpus | None = None,
     ) -> None:
         if mode not in ("r", "w"):
             raise InputError(f"mode {mode!r}: write 'r' or 'w'")
-        made = _core.File.open if mode == "r" else _core.File.replace
-        self._core = made(os.fspath(path), _core.FilePlan() if way else file_plan(plan), way)
+        rows = _core.FilePlan() if way else file_plan(plan)
+        self._core = _core.File(os.fspath(path), mode == "w", rows, way, gpus._core if gpus is not None else None)
         self._worker: ThreadPoolExecutor | None = None
 
     @property

@@ -33,7 +33,7 @@ _LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
 # The first of each is the default: of equals the earlier one is taken.
 _WAYS = {
     "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)"),
-    "io_uring": ("", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=1M,depth=4)", "(chunk=1M,depth=16)"),
+    "io_uring": ("", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)", "(chunk=1M,depth=16)"),
     "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
     "mmap": ("", "(chunk=1M,threads=4)"),
 }
@@ -65,7 +65,7 @@ class Turns:
         self._draw = numpy.random.default_rng(0)
         self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
         self._folder, self.path = folder, str(folder / "read")
-        made = _core.File.replace(self.path, _core.FilePlan(), "buffered")
+        made = _core.File(self.path, True, _core.FilePlan(), "buffered")
         made.write([(0, self._bytes)])
         made.close()
         self._files: dict[str, _core.File] = {}
@@ -81,7 +81,7 @@ class Turns:
 
     def _file(self, way: str) -> _core.File:
         if way not in self._files:
-            self._files[way] = _core.File.open(self.path, _core.FilePlan(), way)
+            self._files[way] = _core.File(self.path, False, _core.FilePlan(), way)
         return self._files[way]
 
     def _read(self, work: str, way: str, size: int) -> float:
@@ -109,7 +109,7 @@ class Turns:
         self._written += 1
         path = self._folder / f"written{self._written % 2}"
         offset = int(self._draw.integers(0, len(self._bytes) - size + 1))
-        file = _core.File.replace(str(path), _core.FilePlan(), way)
+        file = _core.File(str(path), True, _core.FilePlan(), way)
         begin = time.perf_counter()
         file.write([(0, self._bytes[offset : offset + size])])
         file.synchronize()

@@ -4,6 +4,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/storage/file_ways.hpp"
+#include "waywiser/storage/gpu_staging.hpp"
 #include "waywiser/storage/pieces.hpp"
 #include "waywiser/storage/replaced_file.hpp"
 
@@ -11,7 +12,21 @@ namespace waywiser {
 
 struct File::State {
   State(StorageFile opened, std::optional<ReplacedFile> target, FileUse used, const FileOptions& options)
-      : file(std::move(opened)), replaced(std::move(target)), use(used), ways(file, use, options.plan, options.way) {}
+      : file(std::move(opened)), replaced(std::move(target)), use(used), ways(file, use, options.plan, options.way) {
+    if (options.gpus) staging.emplace(options.gpus);
+  }
+
+  void move(std::span<const FilePart> parts, Bytes each) {
+    std::vector<FilePart> of_hosts;
+    FileRoad& road = ways.find(work(parts), each);
+    for (const FilePart& part : parts) {
+      if (part.memory.place.is_gpu())
+        staging->run(road, use, file, part);
+      else
+        of_hosts.push_back(part);
+    }
+    road.run(use, file, of_hosts);
+  }
 
   FileWork work(std::span<const FilePart> parts) const {
     if (use == FileUse::write) return FileWork::write;
@@ -25,6 +40,7 @@ struct File::State {
   bool broken = false;  // a write has failed
   std::mutex turn;
   FileWays ways;
+  std::optional<GpuStaging> staging;
 };
 
 File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -71,12 +87,13 @@ void File::run(bool writes, std::span<const FilePart> parts) {
   check_parts(parts);
   Bytes bytes = 0;
   for (const FilePart& each : parts) {
-    if (each.memory.place.is_gpu()) refuse_input(state.file.path(), "arrays of GPUs are not served");
+    if (each.memory.place.is_gpu() && !state.staging)
+      refuse_input(state.file.path(), "is open without GPUs, and an array is in the memory of one");
     bytes += each.memory.bytes;
   }
   if (bytes == 0) return;
   state.broken = writes;  // until it is over
-  state.ways.find(state.work(parts), bytes / parts.size()).run(state.use, state.file, parts);
+  state.move(parts, bytes / parts.size());
   state.broken = false;
 }
 

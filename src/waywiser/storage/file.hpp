@@ -10,9 +10,12 @@
 
 namespace waywiser {
 
+class Platform;
+
 struct FileOptions {
-  FilePlan plan = {};    // chooses the way; FilePlan::usual() is that of WAYWISER_PLAN
-  std::string way = {};  // "io_uring(depth=8)": this way alone
+  FilePlan plan = {};                   // chooses the way; FilePlan::usual() is that of WAYWISER_PLAN
+  std::string way = {};                 // "io_uring(depth=8)": this way alone
+  std::shared_ptr<Platform> gpus = {};  // parts may be in their memory
 };
 
 // A file whose bytes go to and from memory the fastest way that was measured. Calls of several threads take turns. What

@@ -52,8 +52,8 @@ class Mapped final : public FileRoad {
 
  private:
   static void read(const StorageFile& file, const FilePart& part) {
-    const Bytes size = file.size();  // the last page that is mapped is whole, with zeros beyond the end
-    if (part.end() > size) file.fail_at_end(part, std::max(size, part.offset) - part.offset);
+    // The last page that is mapped is whole, with zeros beyond the end.
+    if (part.end() > file.size()) file.fail_at_end(part);
     const MappedPart pages(file, part);
     for (Bytes done = 0; done < part.memory.bytes;) {
       const Bytes left = part.memory.bytes - done;
@@ -65,7 +65,7 @@ class Mapped final : public FileRoad {
       const FilePart rest{part.offset + done, part.memory.slice(done, left)};
       file.fail(FileUse::read, rest, errno == EFAULT ? "a page of it cannot be read" : last_system_error());
     }
-    if (file.size() < part.end()) file.fail_at_end(part, 0);
+    if (file.size() < part.end()) file.fail_at_end(part);
   }
 
   RoadShape shape_;

@@ -15,7 +15,7 @@ namespace {
 
 std::filesystem::path followed(const std::filesystem::path& path) {
   std::error_code problem;
-  const auto found = std::filesystem::weakly_canonical(path, problem);
+  const auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path), problem);
   if (problem) throw Error(ErrorKind::io, path.string() + ": " + problem.message());
   if (std::filesystem::exists(found, problem) && !std::filesystem::is_regular_file(found, problem))
     refuse_input(path.string(), "is no file that can be replaced");

@@ -117,7 +117,7 @@ void StorageFile::transfer(FileUse use, int descriptor, const FilePart& piece) c
         use == FileUse::read ? ::pread(descriptor, at, left, offset) : ::pwrite(descriptor, at, left, offset);
     if (moved < 0 && errno == EINTR) continue;
     if (moved < 0) fail(use, {piece.offset + done, piece.memory.slice(done, left)}, last_system_error());
-    if (moved == 0) fail_at_end(piece, done);
+    if (moved == 0) fail_at_end(piece);
     done += static_cast<Bytes>(moved);
   }
 }
@@ -128,8 +128,8 @@ void StorageFile::fail(FileUse use, const FilePart& piece, const std::string& wh
                                  ": " + why);
 }
 
-void StorageFile::fail_at_end(const FilePart& piece, Bytes got) const {
-  fail(FileUse::read, piece, "the file ends at " + std::to_string(piece.offset + got));
+void StorageFile::fail_at_end(const FilePart& piece) const {
+  fail(FileUse::read, piece, "the file ends at " + std::to_string(size()));
 }
 
 }  // namespace waywiser
