@@ -15,6 +15,7 @@ void bind_comm(nanobind::module_& m);
 void bind_halo(nanobind::module_& m);
 void bind_heap(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
+void bind_storage(nanobind::module_& m);
 void bind_sim(nanobind::module_& m);
 void bind_bench(nanobind::module_& m);
 void bind_other_machine(nanobind::module_& m);

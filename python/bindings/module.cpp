@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
   bind_halo(m);
   bind_heap(m);
   bind_table(m);
+  bind_storage(m);
   bind_sim(m);
   bind_bench(m);
   bind_other_machine(m);

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from waywiser.heap import Heap, HeapTeam
     from waywiser.offload import CudaKernel, RemoteArray, RemoteEvent, RemoteGpu, RemoteStream, remote
+    from waywiser.storage import File
 
 __all__ = [
     "ANY_SOURCE",
@@ -84,6 +85,7 @@ __all__ = [
     "ElementType",
     "Error",
     "Exchange",
+    "File",
     "Future",
     "GpuArray",
     "GpuStream",
@@ -129,7 +131,7 @@ __all__ = [
     "wait_any",
 ]
 
-_ROOMS = ("group", "halo", "heap", "offload")
+_ROOMS = ("group", "halo", "heap", "offload", "storage")
 
 if not TYPE_CHECKING:  # else every name would be right for type checkers
 

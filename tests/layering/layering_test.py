@@ -29,7 +29,8 @@ MAY_INCLUDE = {
     "halo": {"base", "device", "topology", "measure", "policy", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "table": {"base", "device", "comm", "group"},
-    "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload"},
+    "storage": {"base", "device", "policy"},
+    "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload", "storage"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }

@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "halo": {"group"},
     "mesh": {"group", "halo"},
     "table": {"group"},
+    "storage": {"group"},
     "torch_backend": {"group"},
     "monitor": {"look"},
     "doctor": {"look", "monitor"},
@@ -39,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tune": {"look", "topology", "simulator", "apply", "run", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
-    "waywiser": {"group", "halo", "heap", "offload"},  # the package itself: what programs use
+    "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use
     "cli": {
         *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
         *("bench", "tune", "prove", "report", "waywiser"),

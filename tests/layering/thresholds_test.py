@@ -7,7 +7,7 @@ import re
 import pytest
 from layering_test import ROOT, SOURCES, cpp_files, without_comments
 
-ROOMS = ("comm", "group", "collective", "heap", "halo", "offload", "table")
+ROOMS = ("comm", "group", "collective", "heap", "halo", "offload", "table", "storage")
 # What a size or a number of things is called, at the end of a name or of a call.
 KIND = (
     r"(?:\w+(?:\(\))?(?:\.|->))*\w*(?:bytes|sizes?|counts?|length|longest|largest|smallest|parts?|pieces?|blocks?|pairs"

@@ -12,6 +12,7 @@ from doctor_cases import Case
 from doctor_host_cases import HOST_CASES, clocks, files
 from doctor_in_network_cases import IN_NETWORK_CASES
 from doctor_machines import build
+from doctor_storage_cases import STORAGE_CASES
 
 from waywiser.doctor.check import looked
 from waywiser.doctor.checks import CHECKS
@@ -19,7 +20,7 @@ from waywiser.doctor.facts import NOT_KNOWN, facts_of
 from waywiser.look.finding import Status
 from waywiser.look.root import Root
 
-CASES = [*OF_MACHINES, *HOST_CASES, *IN_NETWORK_CASES]
+CASES = [*OF_MACHINES, *HOST_CASES, *IN_NETWORK_CASES, *STORAGE_CASES]
 BY_ID = {check.id: check for check in CHECKS}
 
 
@@ -44,8 +45,8 @@ def test_every_check_has_a_good_and_another_machine() -> None:
     seen = defaultdict(set)
     for case in CASES:
         seen[case.check].add(case.status)
-    assert sorted(BY_ID) == [f"D{number:02}" for number in range(1, 57)]
-    assert len(CHECKS) == 56
+    assert sorted(BY_ID) == [f"D{number:02}" for number in range(1, 59)]
+    assert len(CHECKS) == 58
     for check in BY_ID.values():
         if check.id == "D42":  # needs several machines: see doctor_cli_test.py
             continue

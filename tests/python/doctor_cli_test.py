@@ -152,7 +152,7 @@ def test_ranks_of_one_node_are_not_called_nodes(capsys: pytest.CaptureFixture[st
 def test_selection_by_id_and_group() -> None:
     assert [check.id for check in selected("d09, D10")] == ["D09", "D10"]
     assert {check.group for check in selected("nic")} == {"NIC"}
-    assert len(selected("")) == 56
+    assert len(selected("")) == 58
 
 
 def reports(*versions: str, **changed: str) -> list[Report]:

@@ -27,6 +27,7 @@ CPP: dict[str, tuple[str, ...]] = {
 C = {
     "docs/halo.md": "ww_group* group, double* pressure, float* velocity, int steps, void compute(double*, float*)",
     "docs/programs.md": "double* x, double* total, size_t n",
+    "docs/storage.md": "double* field, size_t n",
 }
 # Their code is an excerpt of these.
 QUOTED = {

@@ -19,6 +19,7 @@ from waywiser.units import format_bytes, parse_bytes
 if TYPE_CHECKING:
     from waywiser.report.halo_rows import HaloQuestion
 
+_ROWS = ("halo", "remote", "read", "write")  # of which the plan has rows that are added apart
 _PUT_NOTE = (
     "LL128 needs GPUs that are all joined by NVLink; bulk needs compute capability 9.0 and shared memory that the "
     "block has to spare: else stores. A put without a message: by stores, or bulk where that is taken here."
@@ -27,7 +28,7 @@ _PUT_NOTE = (
 
 def explain(
     source: Annotated[
-        str, typer.Argument(metavar="SRC|OPERATION", help="host0, gpu3, ...; all_reduce, ..., put, halo, remote")
+        str, typer.Argument(metavar="SRC|OPERATION", help="host0, gpu3, ...; all_reduce, ..., put, halo, remote, read")
     ] = "",
     destination: Annotated[
         str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, other:host0, ...; host, gpu")
@@ -65,7 +66,8 @@ def explain(
 
     For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`; `explain put SIZE --from
     kernel` shows the protocols of a kernel's message. `explain halo` shows what halo exchanges have measured, with
-    --shape and --fields one exchange and its estimate, `explain remote HOST:PORT SIZE` the roads to a server's GPUs.
+    --shape and --fields one exchange and its estimate, `explain remote HOST:PORT SIZE` the roads to a server's GPUs,
+    `explain read FILE SIZE` and `explain write FILE SIZE` the ways to a file.
     """
     from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
@@ -78,7 +80,9 @@ def explain(
     from waywiser.tune.machine_results import results_of
 
     source, destination, size = _asked_of(caller, source, destination, size)
-    if steps and (binding or source in ("halo", "remote", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)):
+    if steps and (
+        binding or source in ("halo", "remote", "read", "write", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)
+    ):
         raise InputError("--steps shows the way of one transfer: write SRC DST SIZE, such as host0 gpu0 64K")
     if binding:
         return _binding(output, machine, ranks, as_json)
@@ -87,7 +91,7 @@ def explain(
             raise InputError("of one halo exchange: write halo --shape LIST --fields LIST, and then more of it")
         asked = halo_question(shape, fields, ghost, periodic, parts, memory, ranks or 2)
         return _halo(output, machine, asked, as_json)
-    if source in ("halo", "remote"):
+    if source in _ROWS:
         return _rows(results_of(output, machine), source, destination, size, as_json)
     if not size:
         raise InputError("which transfer? write SRC DST SIZE, such as host0 gpu0 64K, or --binding")
@@ -182,8 +186,12 @@ def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -
     from waywiser import terminal
     from waywiser.report.plan_rows import rows_answer, rows_table
 
-    if what == "remote" and not size:
-        raise InputError("which arrays? write remote HOST:PORT SIZE")
+    if what != "halo" and not size:
+        raise InputError(f"which arrays? write {what} {'HOST:PORT' if what == 'remote' else 'FILE'} SIZE")
+    if what in ("read", "write"):
+        from waywiser.tune.storage_tuning import storage_of_path
+
+        partner = storage_of_path(Path(partner))
     if results.plan is None:
         raise InputError(f"{results.name}: no plan.json there")
     answer = rows_answer(results.plan, what, partner, parse_bytes(size) if size else None)

@@ -13,6 +13,7 @@ import typer
 from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
 from waywiser.cli.tune_nccl import tune_nccl
 from waywiser.cli.tune_remote import tune_remote
+from waywiser.cli.tune_storage import tune_storage
 from waywiser.errors import InputError
 from waywiser.plot_packages import why_no_plots
 from waywiser.results import DEFAULT, Results
@@ -48,6 +49,9 @@ def tune(
         str,
         typer.Option(metavar="HOST:PORT", help="Only the roads to this server's GPUs (waywiser serve)."),
     ] = "",
+    storage: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Only the ways to files in this folder.")
+    ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="For --remote: the server's key.")] = None,
     data_plain: Annotated[
         bool, typer.Option("--data-plain", help="For --remote: also without encryption of arrays.")
@@ -69,6 +73,10 @@ def tune(
         return tune_nccl(output, ranks, 30.0 if quick else budget or 240.0, as_json, others)
     if ranks is not None:
         raise InputError("--ranks is for --nccl")
+    if storage is not None:
+        others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh,
+                  "--remote": remote, "--key": key, "--backend": backend not in ("auto", "host")}  # fmt: skip
+        return tune_storage(storage, output, 15.0 if quick else budget or 60.0, as_json, others)
     if remote:
         others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh}
         return tune_remote(remote, key, output, 5.0 if quick else budget or 20.0, as_json, others, data_plain)

@@ -15,6 +15,7 @@ from waywiser.doctor import (
     pcie,
     placement,
     since_measured,
+    storage,
     variables,
 )
 from waywiser.doctor.check import Check
@@ -120,6 +121,9 @@ CHECKS: tuple[Check, ...] = (
           "--ulimit nofile=1048576, limits.conf, LimitNOFILE for slurmd", host.open_files),
     Check("D52", _CONTAINER, "limit on memory", "memory controller below /sys/fs/cgroup, /proc/self/cgroup",
           "ask the scheduler for more (--mem), docker run --memory, resources.limits of the pod", host.memory),
+    Check("D57", _CONTAINER, "files past the page cache", "trial of io_uring and of O_DIRECT in the current folder",
+          "kernel.io_uring_disabled=0; a seccomp profile of the container that allows io_uring",
+          storage.past_the_cache),
     Check("D32", _LIBRARIES, "MPI knows GPUs", "ompi_info, ucx_info -v",
           "load the MPI that is built with CUDA", libraries.gpu_aware),
     Check("D33", _LIBRARIES, "one copy of each library", "/proc/self/maps, LD_LIBRARY_PATH, system, wheels",
@@ -134,6 +138,9 @@ CHECKS: tuple[Check, ...] = (
           "install libssl3 (openssl-libs), or name copies in WAYWISER_LIBCRYPTO and WAYWISER_LIBSSL", libraries.crypto),
     Check("D46", _LIBRARIES, "UCX's known defects with GPUs", "version of ucx_info and of the libucx wheel",
           "install UCX 1.22 or newer, or set UCX_TLS=^cuda_ipc", known_defects.ucx_with_gpus),
+    Check("D58", _LIBRARIES, "GPUDirect Storage", "libcufile.so.0, /sys/module/nvidia_fs/version",
+          "install cuFile (libcufile) and load nvidia-fs; see docs/storage.md for what files do without",
+          storage.into_gpus),
     Check("D34", _ENVIRONMENT, "variables and their files", "UCX_*, NCCL_*, OMPI_MCA_*, the files of each library",
           "remove settings without a known reason; 'waywiser run' sets the measured ones", variables.traps),
     Check("D42", _ENVIRONMENT, "nodes differ", "driver, firmware, kernel, libraries, variables of all nodes",

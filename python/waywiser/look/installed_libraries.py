@@ -22,6 +22,7 @@ _WHEELS = {
     "libucp": "libucx/lib",
     "libnccl": "nvidia/nccl/lib",
     "libmpi": "mpi.libs",
+    "libcufile": "nvidia/cufile/lib",
     "libnvshmem_host": "nvidia/nvshmem/lib",
 }
 

@@ -165,5 +165,23 @@ def _read_parent(address: int) -> int:
     return 0 if count == 8 and here.raw == b"waywiser" else ctypes.get_errno() or errno.EIO
 
 
+_IO_URING_SETUP = 425  # on every architecture
+
+
+def storage() -> dict[str, Any]:
+    """Why this process gets no io_uring, why the current folder has no direct access; empty: it has."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    parameters = ctypes.create_string_buffer(120)  # io_uring_params
+    ring = libc.syscall(_IO_URING_SETUP, 1, parameters)
+    why = "" if ring >= 0 else errno.errorcode.get(ctypes.get_errno(), str(ctypes.get_errno()))
+    if ring >= 0:
+        os.close(ring)
+    try:
+        os.close(os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_DIRECT, 0o600))
+    except OSError as error:
+        return {"io_uring": why, "direct": errno.errorcode.get(error.errno or 0, str(error.errno))}
+    return {"io_uring": why, "direct": ""}
+
+
 if __name__ == "__main__":
-    give_answer({"cuda": cuda, "verbs": verbs, "cma": cma, "nvml": nvml}[sys.argv[1]]())
+    give_answer({"cuda": cuda, "verbs": verbs, "cma": cma, "nvml": nvml, "storage": storage}[sys.argv[1]]())

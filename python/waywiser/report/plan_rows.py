@@ -1,4 +1,4 @@
-"""`explain` for rows that programs have added to the plan: halo exchanges, arrays of a server's GPU."""
+"""`explain` for rows that are added to the plan apart: halo exchanges, arrays of a server's GPU, files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from waywiser.units import format_bytes, format_seconds
 
 
 def rows_answer(plan: Plan, what: str, partner: str, size: int | None) -> list[dict[str, Any]]:
-    """The rows of "halo", or those of "remote" for a server's GPUs at `size`: each with its ways, the one that is taken
-    first. Raises InputError if the plan has none."""
+    """The rows of "halo", of "remote" for a server's GPUs at `size`, of "read" or "write" for the files of a file
+    system: each with its ways, the one that is taken first. Raises InputError if the plan has none."""
     if what == "halo":
         rows, how = [row for row in plan.rows if row.shape], "halo.tune(seconds, file=FOLDER) in a program"
+    elif what in ("read", "write"):
+        of_files = [row for row in plan.rows if row.partner == partner and row.operation.startswith(f"file_{what}")]
+        rows = [row for row in of_files if row.from_bytes <= (size or 0) <= row.to_bytes]
+        how = "waywiser tune --storage FOLDER"
     else:
         of_server = [row for row in plan.rows if row.partner.partition(" ")[0] == partner]
         rows = [row for row in of_server if row.from_bytes <= (size or 0) <= row.to_bytes]

@@ -104,6 +104,7 @@ typedef struct ww_halo ww_halo;
 typedef struct ww_stream ww_stream;
 typedef struct ww_remote ww_remote;
 typedef struct ww_plan ww_plan;
+typedef struct ww_file ww_file;
 
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
  * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
@@ -527,6 +528,25 @@ WW_API int ww_plan_describe(const ww_plan* plan, const char* partner, ww_plan_fa
 WW_API void ww_plan_free(ww_plan* plan);
 /* Looks at this machine, for up to a second; `size`: 64 or more. */
 WW_API int ww_machine_fingerprint(char* fingerprint, size_t size);
+
+/* Files, read into host memory and written from it the way that a plan says is the fastest. No group is needed. Calls
+ * of several threads on one file take turns. Errors: input/output, with path and offset, also if the file ends before
+ * the last byte: what was read is no result then.
+ * ------------
+ */
+
+/* way: "io_uring(depth=8)", this one alone; NULL: by the plan of WAYWISER_PLAN, or the defaults. Errors also: invalid
+ * input, unavailable if that way does not serve the file. */
+WW_API int ww_file_open(const char* path, const char* way, ww_file** file);
+/* To write a new file, in the place of `path` if there is one: under a temporary name until ww_file_close. */
+WW_API int ww_file_replace(const char* path, const char* way, ww_file** file);
+WW_API int ww_file_size(const ww_file* file, uint64_t* bytes);
+WW_API int ww_file_read(ww_file* file, uint64_t offset, void* data, size_t bytes);
+WW_API int ww_file_write(ww_file* file, uint64_t offset, const void* data, size_t bytes);
+/* A written file is on the device under its name then. If a write or this call fails, what was there before stays. */
+WW_API int ww_file_close(ww_file* file);
+/* Discards what was written and not closed. NULL is allowed. */
+WW_API void ww_file_free(ww_file* file);
 
 /* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
  * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run, ww_remote_launch, ww_remote_record, ww_remote_wait

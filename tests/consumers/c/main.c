@@ -370,6 +370,25 @@ static void plans(void) {
   DO(ww_machine_fingerprint(facts.fingerprint, sizeof facts.fingerprint));
 }
 
+static void files(void) {
+  ww_file* file = NULL;
+  char name[64];
+  double values[3] = {1, 2, 3}, found[2] = {0, 0};
+  uint64_t bytes = 0;
+  snprintf(name, sizeof name, "file-%d.bin", rank);
+  DO(ww_file_replace(name, NULL, &file));
+  DO(ww_file_write(file, 0, values, sizeof values));
+  DO(ww_file_close(file));
+  ww_file_free(file);
+  DO(ww_file_open(name, "buffered", &file));
+  DO(ww_file_size(file, &bytes));
+  DO(ww_file_read(file, sizeof(double), found, sizeof found));
+  CHECK(bytes == sizeof values && found[0] == 2 && found[1] == 3);
+  REFUSED(ww_file_read(file, 2 * sizeof(double), found, sizeof found), WW_IO, "the file ends at 24");
+  ww_file_free(file);
+  remove(name);
+}
+
 /* A group of this process alone, by an id. */
 static void without_a_launcher(void) {
   ww_unique_id id = {{0}};
@@ -418,6 +437,7 @@ int main(int arguments, char** argument) {
   groups();
   without_a_launcher();
   plans();
+  files();
   refusals();
   gpus();
   if (problems == 0) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from datetime import timedelta
 
 import numpy as np
@@ -253,6 +254,16 @@ def heaps(group: ww.Group) -> None:
         group.barrier()
 
 
+def files(group: ww.Group) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with ww.File(f"{folder}/a", "w") as file:
+            file.write(np.arange(3.0))
+            file.start_write(np.arange(3.0), offset=24).result(60)
+        with ww.File(f"{folder}/a", way="buffered") as file:
+            whole: Doubles = file.read_into(np.empty(6))
+            assert whole.tolist() == [0, 1, 2] * 2 and file.size == 48 and file.way(48) == "buffered"
+
+
 def main() -> None:
     failing: ww.OnFailure = "raise"
     gpus: ww.Gpus = ww.find_gpus() if "WITH_GPUS" in os.environ else ww.virtual_gpus(1)
@@ -260,7 +271,7 @@ def main() -> None:
         assert 0 <= group.rank < group.size == 2 and group.timeout == 60
         assert group.encrypted_by(1 - group.rank) == ""
         collectives(group, "sum")
-        for calls in (background, messages, objects, windows, heaps, halos, refuse):
+        for calls in (background, messages, objects, windows, heaps, halos, files, refuse):
             calls(group)
         gpu_arrays(group, gpus)
         element_types(gpus)

@@ -1,0 +1,71 @@
+"""`waywiser tune --storage DIR`: the ways to the files of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from waywiser.errors import InputError
+
+if TYPE_CHECKING:
+    from waywiser.plan import PlanRow
+
+
+def tune_storage(folder: Path, results: Path, budget: float, as_json: bool, others: Mapping[str, object]) -> None:
+    """Measures all ways to files in `folder`; programs with the same folder of results then use the fastest."""
+    from waywiser.progress import bar, say
+    from waywiser.signals import ended_by_signals
+    from waywiser.tune.storage_tuning import keep, measured
+
+    for option, value in others.items():
+        if value:
+            raise InputError(f"{option} is not for --storage, which measures the files of this machine")
+    with ended_by_signals(), bar(f"files in {folder}") as show:
+        times = measured(folder, budget, show)
+    file = results / "plan.json"
+    rows = keep(file, times)
+    told = [{"work": each, "bytes": size, "seconds": of, "chosen": _chosen(rows, each, size)}
+            for each, size, of in _times(times.series)]  # fmt: skip
+    if as_json:
+        found = {"file": str(file), "storage": times.storage, "notes": times.notes, "rows": told}
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for note in times.notes:
+        say(note)
+    for line in _table(times.storage, told):
+        typer.echo(line)
+    typer.echo(f"plan: {file}")
+
+
+def _chosen(rows: list[PlanRow], work: str, size: int) -> str:
+    return next(row.way for row in rows if row.operation == work and row.from_bytes <= size <= row.to_bytes)
+
+
+def _times(series: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[str, float]]]:
+    """For each work and size the seconds of each way."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for one in series:
+        for point in one["points"]:
+            found.setdefault((one["operation"], point["bytes"]), {})[one["way"]] = point["seconds"]
+    for (work, size), seconds in sorted(found.items()):
+        yield work, size, seconds
+
+
+def _table(storage: str, told: list[dict[str, Any]]) -> Iterator[str]:
+    from waywiser.units import format_bytes, format_seconds
+
+    yield f"# {storage}"
+    yield f"{'# work':<18}{'bytes':>8}{'time':>10}{'MB/s':>9}  {'chosen':<30}slowest"
+    for row in told:
+        seconds, chosen = row["seconds"], row["chosen"]
+        least = seconds.get(chosen, min(seconds.values()))
+        slow = max(seconds, key=lambda way: seconds[way])
+        rate = f"{row['bytes'] / least / 1e6:.0f}"
+        yield (
+            f"{row['work']:<18}{format_bytes(row['bytes']):>8}{format_seconds(least):>10}{rate:>9}  {chosen:<30}"
+            f"{slow}: {seconds[slow] / least:.2f} times as long"
+        )

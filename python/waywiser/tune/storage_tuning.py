@@ -1,0 +1,227 @@
+"""`waywiser tune --storage`: times every way to the files of a folder, from the device and cached, and writing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import waywiser._core as _core
+from waywiser.errors import CorruptionError, Error, InputError
+from waywiser.partner_rows import chosen_plan, keep_rows
+from waywiser.plan import PlanRow
+
+if TYPE_CHECKING:
+    import numpy
+
+    from waywiser.stages import Show
+
+READ, CACHED, MANY, WRITE = "file_read", "file_read_cached", "file_read_many", "file_write"
+WORKS = (READ, CACHED, MANY, WRITE)
+SIZES = (4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20)
+_MOST_BYTES, _LEAST_BYTES = 128 << 20, 8 << 20  # of the file that is read
+_OF_FREE = 10  # at most this part of the free space, and twice: the file that is read, and one that is written
+_PARTS, _LARGEST_PART = 256, 64 << 10  # of one call for many
+_SMALL = 64 << 10  # up to here one piece is all
+_LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
+# The first of each is the default: of equals the earlier one is taken.
+_WAYS = {
+    "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)"),
+    "io_uring": ("", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)", "(chunk=1M,depth=16)"),
+    "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
+    "mmap": ("", "(chunk=1M,threads=4)"),
+}
+
+
+def ways_of(work: str, size: int, why: dict[str, tuple[str | None, str | None]]) -> list[str]:
+    """Those to time. `why`: of each mechanism, why it does not read or write here."""
+    served = [name for name, (read, write) in why.items() if (write if work == WRITE else read) is None]
+    if work == MANY:
+        return [name + more for name in served for more in _WAYS[name][:3]]
+    return [name + more for name in served for more in (_WAYS[name][:1] if size <= _SMALL else _WAYS[name])]
+
+
+@dataclass
+class StorageTimes:
+    """`series` for a profile, of the file system `storage`; `notes`: what could not be measured, and why."""
+
+    storage: str
+    series: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Turns:
+    """What a turn of each work is, on a file whose bytes are known."""
+
+    def __init__(self, folder: Path, nbytes: int) -> None:
+        import numpy
+
+        self._draw = numpy.random.default_rng(0)
+        self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
+        self._folder, self.path = folder, str(folder / "read")
+        made = _core.File(self.path, True, _core.FilePlan(), "buffered")
+        made.write([(0, self._bytes)])
+        made.close()
+        self._files: dict[str, _core.File] = {}
+        self._written = 0
+
+    def can_be_cold(self) -> bool:
+        """Whether the file system lets go of its pages."""
+        return self._file("buffered").drop_cache()
+
+    def take(self, work: str, way: str, size: int) -> float:
+        """Seconds of one, of a part where there are many. Raises CorruptionError, and as every call of a file."""
+        return self._write(way, size) if work == WRITE else self._read(work, way, size)
+
+    def _file(self, way: str) -> _core.File:
+        if way not in self._files:
+            self._files[way] = _core.File(self.path, False, _core.FilePlan(), way)
+        return self._files[way]
+
+    def _read(self, work: str, way: str, size: int) -> float:
+        import numpy
+
+        count = _PARTS if work == MANY else 1
+        blocks = (len(self._bytes) - size) // 4096 + 1
+        offsets = [int(block) * 4096 for block in self._draw.integers(0, blocks, count)]
+        parts = [(offset, numpy.zeros(size, numpy.uint8)) for offset in offsets]
+        file = self._file(way)
+        if work == CACHED:
+            self._file("buffered").read([(offset, numpy.empty(size, numpy.uint8)) for offset in offsets])
+        else:
+            file.drop_cache()
+        begin = time.perf_counter()
+        file.read(parts)
+        seconds = time.perf_counter() - begin
+        for offset, array in parts:
+            self._compare(array, offset, way)
+        return seconds / count
+
+    def _write(self, way: str, size: int) -> float:
+        import numpy
+
+        self._written += 1
+        path = self._folder / f"written{self._written % 2}"
+        offset = int(self._draw.integers(0, len(self._bytes) - size + 1))
+        file = _core.File(str(path), True, _core.FilePlan(), way)
+        begin = time.perf_counter()
+        file.write([(0, self._bytes[offset : offset + size])])
+        file.synchronize()
+        seconds = time.perf_counter() - begin
+        file.close()
+        self._compare(numpy.fromfile(path, numpy.uint8), offset, way)
+        path.unlink()
+        return seconds
+
+    def _compare(self, found: numpy.ndarray, offset: int, way: str) -> None:
+        import numpy
+
+        if not numpy.array_equal(found, self._bytes[offset : offset + len(found)]):
+            raise CorruptionError(f"{self.path}, {way}: {len(found)} bytes at {offset} came back as others")
+
+
+def room_in(folder: Path) -> int:
+    """Bytes of the file that is read; raises InputError if the folder has no room for a measurement."""
+    if not folder.is_dir():
+        raise InputError(f"--storage {folder}: is no folder")
+    free = shutil.disk_usage(folder).free
+    room = min(_MOST_BYTES, free // _OF_FREE // 2)
+    if room < _LEAST_BYTES:
+        raise InputError(f"--storage {folder}: {free} bytes are free: a measurement takes a tenth, and 16M at least")
+    return room
+
+
+def measured(folder: Path, seconds: float, show: Show, sizes: Sequence[int] = SIZES) -> StorageTimes:
+    """Times all ways in about `seconds`, and compares all bytes. The files are gone afterwards, whatever ends it.
+
+    Raises InputError, CorruptionError, and TransferError if no file can be written there.
+    """
+    room = room_in(folder)
+    try:
+        with tempfile.TemporaryDirectory(prefix="waywiser-tune-", dir=folder) as inside:
+            turns = Turns(Path(inside), room)
+            times = StorageTimes(_core.storage_of(turns.path))
+            why = {name: (read, write) for name, read, write in _core.storage_mechanisms(turns.path)}
+            times.notes += [f"{name} does not serve it: {read}" for name, (read, _) in why.items() if read]
+            cold = turns.can_be_cold()
+            if not cold:
+                times.notes.append("only cached reads are measured: the file system keeps its pages in memory")
+            works = [work for work in WORKS if cold or work not in (READ, MANY)]
+            cases = [(work, size) for size in sizes if 2 * size <= room for work in works]
+            cases = [(work, size) for work, size in cases if work != MANY or size <= _LARGEST_PART]
+            series: dict[tuple[str, str], list[dict[str, Any]]] = {}
+            slow: set[tuple[str, str]] = set()
+            for (work, size), share in _shares(cases, seconds, show):
+                ways = [way for way in ways_of(work, size, why) if (work, way) not in slow]
+                points = dict(_timed(turns, work, size, ways, share))
+                for way, point in points.items():
+                    series.setdefault((work, way), []).append(point)
+                slow |= {(work, way) for way in _slow(points)} if size > _SMALL else set()
+    except OSError as error:
+        raise InputError(f"--storage {folder}: {error.strerror}") from error
+    head = {"memory": "host", "ranks": 2, "partner": times.storage}
+    times.series = [{"operation": work, "way": way, "points": of, **head} for (work, way), of in series.items()]
+    return times
+
+
+def _shares(cases: Sequence[tuple[str, int]], seconds: float, show: Show) -> Iterator[tuple[tuple[str, int], float]]:
+    """Each case with its time: what others leave goes to those that follow."""
+    end = time.monotonic() + seconds
+    for done, (work, size) in enumerate(cases):
+        left = end - time.monotonic()
+        show(done, len(cases), max(left, 0.0), f"{work} {size}")
+        yield (work, size), left / (len(cases) - done)
+    show(len(cases), len(cases), 0.0, "")
+
+
+def _timed(
+    turns: Turns, work: str, size: int, ways: Sequence[str], seconds: float
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    def take(which: int, _calls: int, _counts: bool) -> list[float] | None:
+        try:
+            return [turns.take(work, ways[which], size)]
+        except CorruptionError:
+            raise
+        except Error:
+            return None
+
+    least = _LEAST if seconds > 0 else 1
+    found = _core.contest(
+        len(ways), take, least=least, most=_MOST, seconds=max(seconds, 0.0), looks=1, hopeless=_HOPELESS
+    )
+    for way, one in zip(ways, found, strict=True):
+        if one.offered and one.samples:
+            yield way, json.loads(one.point(size))
+
+
+def _slow(points: dict[str, dict[str, Any]]) -> set[str]:
+    """The ways that are hopeless at a size: larger ones do without them."""
+    times = {way: float(point["seconds"]) for way, point in points.items()}
+    return {way for way, seconds in times.items() if seconds > _HOPELESS * min(times.values())}
+
+
+def keep(file: Path, times: StorageTimes) -> list[PlanRow]:
+    """Chooses from what was measured, and writes the rows into the plan, in place of those of this file system. Returns
+    them. Raises InputError."""
+    if not times.series:
+        raise InputError("no way to a file was measured")
+    plan = keep_rows(file, times.storage, chosen_plan(times.series, "host"), 2)
+    return [row for row in plan.rows if row.partner == times.storage]
+
+
+def storage_of_path(path: Path) -> str:
+    """The file system of a file, or of the folder of one that is not there yet. Raises InputError."""
+    if path.exists() and path.is_file():
+        return _core.storage_of(os.fspath(path))
+    folder = path if path.is_dir() else path.parent
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder) as inside:
+            return _core.storage_of(inside.name)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "waywiser/storage/storage_file.hpp"
+
+namespace waywiser {
+
+// A file that is written under a temporary name in the same folder, and takes its own name whole or not at all.
+class ReplacedFile {
+ public:
+  // A symbolic link is followed. Throws io or invalid_input.
+  explicit ReplacedFile(const std::filesystem::path& path);
+  ReplacedFile(ReplacedFile&&) noexcept = default;
+  ReplacedFile& operator=(ReplacedFile&&) = delete;
+  ~ReplacedFile();  // removes what was not committed
+
+  StorageFile make();
+  // Synchronises the file, renames it, synchronises the folder. Throws io.
+  void commit(const StorageFile& file);
+
+ private:
+  struct Removed {
+    void operator()(std::filesystem::path* file) const noexcept;
+  };
+  std::filesystem::path path_;
+  std::unique_ptr<std::filesystem::path, Removed> temporary_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,106 @@
+#include "waywiser/storage/ring.hpp"
+
+#include <linux/io_uring.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+Descriptor set_up(unsigned entries, io_uring_params& about) {
+  return Descriptor(static_cast<int>(::syscall(__NR_io_uring_setup, entries, &about)));
+}
+
+std::string why_no_ring() {
+  const int code = errno;
+  const std::string why = last_system_error();
+  if (code == ENOSYS) return "the kernel has no io_uring";
+  if (code == EPERM)
+    return "the system does not allow io_uring here (sysctl kernel.io_uring_disabled, or a container's rules)";
+  if (code == ENOMEM) return "io_uring: " + why + " (ulimit -l)";
+  return "io_uring: " + why;
+}
+
+}  // namespace
+
+std::optional<std::string> Ring::why_not() {
+  io_uring_params about{};
+  const Descriptor ring = set_up(1, about);
+  if (ring.open()) return {};
+  return why_no_ring();
+}
+
+Ring::Ring(unsigned entries) {
+  io_uring_params about{};
+  ring_ = set_up(entries, about);
+  if (!ring_.open()) throw Error(ErrorKind::unavailable, why_no_ring());
+  submissions_ = map(about.sq_off.array + about.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
+  completions_ = map(about.cq_off.cqes + about.cq_entries * sizeof(io_uring_cqe), IORING_OFF_CQ_RING);
+  entries_ = map(about.sq_entries * sizeof(io_uring_sqe), IORING_OFF_SQES);
+  tail_ = in<unsigned>(submissions_, about.sq_off.tail);
+  array_ = in<unsigned>(submissions_, about.sq_off.array);
+  mask_ = *in<unsigned>(submissions_, about.sq_off.ring_mask);
+  done_head_ = in<unsigned>(completions_, about.cq_off.head);
+  done_tail_ = in<unsigned>(completions_, about.cq_off.tail);
+  done_mask_ = *in<unsigned>(completions_, about.cq_off.ring_mask);
+  done_offset_ = about.cq_off.cqes;
+}
+
+Ring::~Ring() {
+  for (const Area& each : {submissions_, completions_, entries_})
+    if (each.at != nullptr) ::munmap(each.at, each.length);
+}
+
+Ring::Area Ring::map(std::size_t length, std::uint64_t what) const {
+  void* at = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring_.number(),
+                    static_cast<off_t>(what));
+  if (at == MAP_FAILED) throw Error(ErrorKind::unavailable, "io_uring: cannot map it: " + last_system_error());
+  return {at, length};
+}
+
+void Ring::add(const Transfer& transfer) {
+  const unsigned tail = *tail_, slot = tail & mask_;
+  auto* entry = in<io_uring_sqe>(entries_, static_cast<unsigned>(slot * sizeof(io_uring_sqe)));
+  std::memset(entry, 0, sizeof *entry);
+  entry->opcode = transfer.use == FileUse::read ? IORING_OP_READ : IORING_OP_WRITE;
+  entry->fd = transfer.descriptor;
+  entry->off = transfer.offset;
+  entry->addr = std::bit_cast<std::uintptr_t>(transfer.memory);
+  entry->len = static_cast<unsigned>(transfer.bytes);
+  entry->user_data = transfer.id;
+  array_[slot] = slot;
+  std::atomic_ref(*tail_).store(tail + 1, std::memory_order_release);
+  ++added_;
+}
+
+void Ring::submit(unsigned wait_for) {
+  do {
+    const long taken = ::syscall(__NR_io_uring_enter, ring_.number(), added_, wait_for,
+                                 wait_for != 0 ? IORING_ENTER_GETEVENTS : 0, nullptr, 0);
+    if (taken >= 0)
+      added_ -= static_cast<unsigned>(taken);
+    else if (errno != EINTR && errno != EAGAIN && errno != EBUSY)
+      throw Error(ErrorKind::io, "io_uring: " + last_system_error());
+    else if (std::atomic_ref(*done_tail_).load(std::memory_order_acquire) != *done_head_)
+      return;  // the rest goes with the next call
+  } while (added_ != 0);
+}
+
+std::optional<Ring::Completion> Ring::next() {
+  const unsigned head = *done_head_;
+  if (head == std::atomic_ref(*done_tail_).load(std::memory_order_acquire)) return {};
+  const auto* found = in<io_uring_cqe>(completions_, done_offset_) + (head & done_mask_);
+  const Completion completion{found->user_data, found->res};
+  std::atomic_ref(*done_head_).store(head + 1, std::memory_order_release);
+  return completion;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace waywiser {
+
+// Calls work(worker, i) for every i below `count`, by up to `threads` threads, this one among them; workers count from
+// 0. What one throws first is thrown when all have ended; the others take no further i.
+void share_out(std::size_t count, unsigned threads, const std::function<void(unsigned, std::size_t)>& work);
+
+}  // namespace waywiser

@@ -1,0 +1,131 @@
+#include "waywiser/storage/file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/storage/storage_folder.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
+#include "waywiser/policy/plan.hpp"
+#include "waywiser/storage/file_ways.hpp"
+#include "waywiser/storage/mount.hpp"
+#include "waywiser/storage/storage_file.hpp"
+
+namespace waywiser {
+namespace {
+
+template <typename Call>
+ErrorKind kind_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.kind();
+  }
+  ADD_FAILURE() << "nothing is thrown";
+  return ErrorKind::corrupt;
+}
+
+TEST(File, IsReplacedWholeOrNotAtAll) {
+  const StorageFolder folder;
+  std::vector<std::byte> before = storage_bytes(5000), after = storage_bytes(70'001, 2);
+  put_file(folder / "a", before);
+  {
+    File file = File::replace(folder / "a");
+    file.write(0, region_of(after));
+    EXPECT_EQ(bytes_of_file(folder / "a"), before);
+    EXPECT_EQ(folder.files(), 2u);
+  }
+  EXPECT_EQ(folder.files(), 1u);
+  EXPECT_EQ(bytes_of_file(folder / "a"), before);
+
+  File file = File::replace(folder / "a");
+  file.write(0, region_of(after));
+  file.close();
+  EXPECT_EQ(bytes_of_file(folder / "a"), after);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(File, IsNotReplacedAfterAWriteThatFailed) {
+  const StorageFolder folder;
+  std::vector<std::byte> before = storage_bytes(5000), after = storage_bytes(4096, 2);
+  put_file(folder / "a", before);
+  File file = File::replace(folder / "a", {.way = "buffered"});
+  file.write(0, region_of(after));
+  const ConstRegion unreadable{nullptr, 4096, host(0)};  // EFAULT
+  EXPECT_EQ(kind_of([&] { file.write(4096, unreadable); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { file.write(4096, region_of(after)); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { file.close(); }), ErrorKind::io);
+  EXPECT_EQ(bytes_of_file(folder / "a"), before);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(File, KeepsThePermissionsAndFollowsALink) {
+  const StorageFolder folder;
+  put_file(folder / "a", storage_bytes(10));
+  std::filesystem::permissions(folder / "a", std::filesystem::perms::owner_read);
+  std::filesystem::create_symlink(folder / "a", folder / "link");
+  std::vector<std::byte> after = storage_bytes(20, 2);
+  File file = File::replace(folder / "link");
+  file.write(0, region_of(after));
+  file.close();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(bytes_of_file(folder / "a"), after);
+  EXPECT_EQ(std::filesystem::status(folder / "a").permissions(), std::filesystem::perms::owner_read);
+}
+
+TEST(File, RefusesWhatItIsNotOpenFor) {
+  const StorageFolder folder;
+  std::vector<std::byte> bytes = storage_bytes(10);
+  put_file(folder / "a", bytes);
+  File file = File::open(folder / "a");
+  EXPECT_EQ(kind_of([&] { file.write(0, region_of(bytes)); }), ErrorKind::invalid_input);
+  file.close();
+  EXPECT_EQ(kind_of([&] { file.read(0, region_of(bytes)); }), ErrorKind::invalid_input);
+  EXPECT_EQ(kind_of([&] { File::open(folder / "none"); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { File::open("/dev/null"); }), ErrorKind::invalid_input);
+  EXPECT_EQ(kind_of([&] { File::replace("/dev/null"); }), ErrorKind::invalid_input);
+  EXPECT_EQ(kind_of([&] { File::replace(folder / "none/a"); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { File::open(folder / "a", {.way = "tape"}); }), ErrorKind::invalid_input);
+}
+
+PlanRow row(FileWork work, Bytes from, Bytes to, const char* way, const std::string& storage) {
+  PlanRow made{{.operation = std::string(name(work)), .memory = "host", .ranks = 1, .partner = storage}};
+  made.from_bytes = from;
+  made.to_bytes = to;
+  made.ways = {{parse_way(way), 0}, {parse_way("buffered(threads=3)"), 1.5}};
+  return made;
+}
+
+TEST(File, TakesTheWayOfThePlanForItsFileSystemAndSize) {
+  const StorageFolder folder;
+  put_file(folder / "a", storage_bytes(100'000));
+  const std::string storage = storage_of(StorageFile::for_reading(folder / "a"));
+  Plan plan;
+  plan.rows = {row(FileWork::read_cached, 0, 4096, "buffered(threads=2)", storage),
+               row(FileWork::read_cached, 4097, no_end, "mmap(threads=4)", storage),
+               row(FileWork::write, 0, no_end, "mmap", storage),
+               row(FileWork::read_cached, 0, no_end, "direct", "storage nfs /elsewhere")};
+  write_json(folder / "plan.json", to_json(plan));
+  const FileOptions options{FilePlan::of(folder / "plan.json")};
+  const File file = File::open(folder / "a", options);
+  EXPECT_EQ(file.way(0, 4096), "buffered(threads=2)");
+  EXPECT_EQ(file.way(0, 4097), "mmap(threads=4)");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(File::replace(folder / "b", options).way(0, 100), "buffered(threads=3)");
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("file_write by mmap, which the plan has from 0 on, does not run"), std::string::npos) << told;
+}
+
+TEST(Mount, IsTheLongestThatHoldsThePath) {
+  const std::string mounts =
+      "21 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+      "22 21 0:30 / /data rw shared:2 master:1 - tmpfs tmpfs rw\n"
+      "23 22 0:31 / /data/big\\040disk rw - xfs /dev/nvme0n1 rw\n"
+      "24 21 0:32 / /data rw - nfs4 server:/data rw\n";
+  EXPECT_EQ(mount_of(mounts, "/home/a"), "ext4 /");
+  EXPECT_EQ(mount_of(mounts, "/data/a"), "nfs4 /data");
+  EXPECT_EQ(mount_of(mounts, "/database/a"), "ext4 /");
+  EXPECT_EQ(mount_of(mounts, "/data/big disk/a"), "xfs /data/big disk");
+}
+
+}  // namespace
+}  // namespace waywiser
