@@ -20,6 +20,7 @@
 #include "waywiser/base/json_bounds.hpp"
 #include "waywiser/base/launchers.hpp"
 #include "waywiser/base/units.hpp"
+#include "waywiser/transport/ucx/libucp_choice.hpp"
 
 namespace nb = nanobind;
 
@@ -80,6 +81,13 @@ void bind_launchers(nb::module_& m) {
   m.def("launchers", table_of_launchers,
         "Each launcher and its variables: rank, size, others that must be set, rank and ranks on this machine, "
         "machines, name of the job.");
+  m.def(
+      "find_libucp",
+      [] {
+        const waywiser::LibucpChoice choice = waywiser::choose_libucp(waywiser::libucp_places());
+        return std::pair(choice.path, choice.origin);
+      },
+      "The path of the libucp.so.0 that this process opens, or has opened, and where it was found.");
   m.def("tells_of_a_job", &waywiser::tells_of_a_job, nb::arg("name"),
         "Whether a launcher tells a rank with this variable of the environment which one it is of which job.");
 }

@@ -171,6 +171,14 @@ PyFuture start_reduce_scatter(Group& self, const nb::object& data, const nb::obj
   });
 }
 
+template <Future (*call)(Group&, ConstElements, Elements, ReduceOp, Mode)>
+PyFuture start_scan_by(Group& self, const nb::object& data, const nb::object& out, const Argument<std::string>& op,
+                       nb::handle stream) {
+  const std::string& name = op("op");
+  return begun(self, data, out, stream,
+               [&](Pair& pair) { return call(self, pair.give, pair.take, pair.reduction(name), Mode::begin); });
+}
+
 PyFuture start_all_gather(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {
   return begun(self, data, out, stream, [&](Pair& pair) { return self.all_gather(pair.give, pair.take, Mode::begin); });
 }
@@ -200,6 +208,8 @@ void bind_futures(nb::class_<Group>& type) {
            "stream"_a.none());
   type.def("start_reduce_scatter", start_reduce_scatter, "data"_a.none(), "out"_a.none(), "op"_a.none(),
            "stream"_a.none());
+  type.def("start_scan", start_scan_by<scan>, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("start_exscan", start_scan_by<exscan>, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
   type.def("start_all_gather", start_all_gather, "data"_a.none(), "out"_a.none(), "stream"_a.none());
   type.def("start_all_to_all", start_all_to_all, "data"_a.none(), "out"_a.none(), "stream"_a.none());
   type.def("start_gather", start_gather, "data"_a.none(), "out"_a.none(), "root"_a.none(), "stream"_a.none());

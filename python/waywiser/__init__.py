@@ -4,12 +4,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 from waywiser.crypto_library import select_libcrypto
-from waywiser.ucx_library import select_libucp
+from waywiser.ucx_library import LibucpChoice, find_libucp, name_wheel
 
 __version__ = "0.1.0"
 
-# Before the core is loaded: it opens both on first use, by the paths that this leaves in WAYWISER_LIBUCP and so on.
-libucp = select_libucp()
+# Before the core is loaded: it opens both on first use, by what this leaves in WAYWISER_LIBUCX and so on.
+name_wheel()
 select_libcrypto()
 
 from waywiser.errors import (  # noqa: E402
@@ -27,6 +27,7 @@ from waywiser.installed_library import include_path, nvrtc_options  # noqa: E402
 
 # What programs use is loaded when its first name is: the command line does without it.
 if TYPE_CHECKING:
+    libucp: LibucpChoice
     from waywiser.group import (
         ANY_SOURCE,
         ANY_TAG,
@@ -136,6 +137,8 @@ _ROOMS = ("group", "halo", "heap", "offload", "storage")
 if not TYPE_CHECKING:  # else every name would be right for type checkers
 
     def __getattr__(name: str) -> object:
+        if name == "libucp":  # which the core chooses
+            return find_libucp()
         if name in _ROOMS:
             return importlib.import_module(f"waywiser.{name}")
         if name in __all__:

@@ -10,12 +10,31 @@
 namespace waywiser {
 namespace {
 
-const char* const operations[] = {
-    "latency",           "multi_latency",     "bandwidth",  "message_rate",  "bidirectional",
-    "multi_bandwidth",   "overlap",           "put",        "put_bandwidth", "get",
-    "get_bandwidth",     "barrier",           "broadcast",  "reduce",        "all_reduce",
-    "reduce_scatter",    "all_gather",        "all_to_all", "gather",        "scatter",
-    "neighbor_exchange", "overlap_all_reduce"};
+const char* const operations[] = {"latency",
+                                  "multi_latency",
+                                  "bandwidth",
+                                  "message_rate",
+                                  "bidirectional",
+                                  "multi_bandwidth",
+                                  "overlap",
+                                  "put",
+                                  "put_bandwidth",
+                                  "get",
+                                  "get_bandwidth",
+                                  "barrier",
+                                  "broadcast",
+                                  "reduce",
+                                  "all_reduce",
+                                  "reduce_scatter",
+                                  "all_gather",
+                                  "all_to_all",
+                                  "gather",
+                                  "scatter",
+                                  "neighbor_exchange",
+                                  "overlap_all_reduce",
+                                  "scan",
+                                  "exscan",
+                                  "prepared_exchange"};
 
 std::string line_of(const std::string& operation, const std::string& memory, Bytes bytes, const std::string& mode) {
   return operation + ' ' + memory + ' ' + std::to_string(bytes) + " 4 2 2 7 1000 " + mode;

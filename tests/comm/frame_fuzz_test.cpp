@@ -19,12 +19,13 @@ void read_all(std::span<const std::byte> bytes, std::mt19937& random) {
       bytes = bytes.subspan(part);
       while (const auto frame = reader.next()) {
         ASSERT_LE(frame->body.size(), 4096u);
-        for (int how = 0; how < 4; ++how) try {
+        for (int how = 0; how < 5; ++how) try {
             WireReader words(frame->body, "table of ranks");
             if (how == 0) read_introduction(words);
             if (how == 1) read_hello(*frame);
             if (how == 2) reason_in(*frame);
             if (how == 3) read_digest(*frame);
+            if (how == 4) error_in(*frame);
           } catch (const Error& error) {
             ASSERT_EQ(error.kind(), ErrorKind::invalid_input);
           }
@@ -55,7 +56,7 @@ std::vector<std::byte> good_conversation() {
   for (const auto& part :
        {frame_bytes(FrameKind::hello, hello_bytes({1, 2, random_nonce()})),
         frame_bytes(FrameKind::proof, random_nonce()), frame_bytes(FrameKind::join, introduction.bytes()),
-        frame_bytes(FrameKind::refused, refused_frame("because").body)})
+        frame_bytes(FrameKind::failed, failed_frame(ErrorKind::timeout, "because").body)})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -103,7 +104,9 @@ TEST(FrameReader, GivesBackWhatWasWritten) {
   const auto join = reader.next();
   WireReader words(join->body, "introduction");
   EXPECT_EQ(read_introduction(words).process, 77u);
-  EXPECT_EQ(reason_in(*reader.next()), "because");
+  const Error failed = error_in(*reader.next());
+  EXPECT_EQ(failed.kind(), ErrorKind::timeout);
+  EXPECT_STREQ(failed.what(), "because");
   EXPECT_FALSE(reader.next());
 }
 

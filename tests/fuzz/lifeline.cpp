@@ -48,7 +48,7 @@ void play(Choices& choices, std::vector<Descriptor>& lines, Lifeline& lifeline) 
       case 0: say(line, choices.bytes(choices.number())); break;
       case 1: lifeline.leave(); break;
       case 2: lifeline.tell_waiting({.kind = CallKind::recv, .peer = 1, .count = choices.number()}); break;
-      case 3: lifeline.fail("a reason"); break;
+      case 3: lifeline.fail(ErrorKind::timeout, "a reason"); break;
       default: {
         const auto kind = static_cast<FrameKind>(choices.number() % (last_frame_kind + 2));
         say(line, frame_bytes(kind, choices.bytes(choices.number())));

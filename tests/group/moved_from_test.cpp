@@ -11,6 +11,9 @@
 #include "waywiser/halo/grid.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 #include "waywiser/heap/heap.hpp"
+#include "waywiser/offload/data_road.hpp"
+#include "waywiser/offload/remote_driver.hpp"
+#include "waywiser/offload/remote_gpu.hpp"
 
 namespace waywiser {
 namespace {
@@ -94,6 +97,54 @@ TEST(MovedFrom, AHaloExchangeSaysSo) {
                         "this HaloExchange was moved from: its fields are in another one");
     exchange = std::move(other);
     exchange.exchange();
+  }),
+            no_problems);
+}
+
+TEST(MovedFrom, ARemoteGpuSaysSo) {
+  EXPECT_EQ(OneRank().in_threads([](Group& group) {
+    RemoteGpu gpu(std::move(group), "the GPU", 4096);
+    RemoteGpu other(std::move(gpu));
+    RemoteDriver driver(gpu);
+    std::array<std::byte, 8> bytes{};
+    const Region memory{bytes.data(), bytes.size(), host(0)};
+    const ArrayHead head{DataType::uint8, false, {8}};
+    require_said_by_all({[&] { gpu.name(); },
+                         [&] { gpu.limit(); },
+                         [&] { gpu.encrypted_by(); },
+                         [&] { gpu.data_encrypted_by(); },
+                         [&] { gpu.use_plain_data(); },
+                         [&] { gpu.use_road(DataRoad::pipelined); },
+                         [&] { gpu.zeros(head); },
+                         [&] { gpu.array(head, memory); },
+                         [&] { gpu.put(1, 0, memory); },
+                         [&] { gpu.get(1, {memory, DataType::uint8}); },
+                         [&] { gpu.pinned(8); },
+                         [&] { gpu.pinned_by(bytes.data()); },
+                         [&] { gpu.free(1); },
+                         [&] { gpu.run("sum", {}); },
+                         [&] { gpu.load_kernels("code"); },
+                         [&] { gpu.launch(1, "kernel", {}, {}); },
+                         [&] { gpu.new_stream(); },
+                         [&] { gpu.use_stream(1); },
+                         [&] { gpu.new_event(); },
+                         [&] { gpu.record(1); },
+                         [&] { gpu.wait(1); },
+                         [&] { gpu.await(1); },
+                         [&] { gpu.since(2, 1); },
+                         [&] { gpu.copy_of(other, 1); },
+                         [&] { other.copy_of(gpu, 1); },
+                         [&] { gpu.copies_plain(other); },
+                         [&] { gpu.flush(); },
+                         [&] { gpu.synchronize(); },
+                         [&] { gpu.times(); },
+                         [&] { gpu.align_clocks(); },
+                         [&] { driver.hold(); },
+                         [&] { driver.facts(); }},
+                        "this RemoteGpu was moved from: its server and arrays are in another one");
+    gpu.close();
+    gpu = std::move(other);
+    require_that(gpu.name() == "the GPU", gpu.name());
   }),
             no_problems);
 }

@@ -95,7 +95,7 @@ def in_group(group: Group, gpu: Gpu, fault: str, mode: str, name: str, say: Call
         if name != on_gpus.LAST:
             group.barrier()  # ranks that needed nothing from rank 1 learn of the fault here
     except Error as error:
-        return f"then {error}" if right else "wrong"
+        return f"then {type(error).__name__}: {error}" if right else "wrong"
     missed = fault == "signal" and group.rank == VICTIM and not heard
     return "right" if right and not missed else "wrong"
 

@@ -11,8 +11,7 @@ from faults_test import CALLS
 
 import waywiser as ww
 
-# Not calls that wait for others; `synchronize` is of GPU arrays, `close` of its own section, a prepared exchange waits
-# when it is started, as the exchange does.
+# Not calls that wait for others; `synchronize` is of GPU arrays, `close` of its own section.
 NO_ROW = {
     "bytes_of",
     "synchronize",
@@ -21,7 +20,6 @@ NO_ROW = {
     "why_not_fused",
     "encrypted_by",
     "prepare",
-    "prepare_exchange",
     "iprobe",  # waits for others only as long as it is told
     "abort",
     "failure",
@@ -29,9 +27,6 @@ NO_ROW = {
     "minloc",
     "maxloc",
     "split_by_machine",
-    # Not tried with faults: schedules of the hosts, as those above; lower ranks do not wait for higher ones.
-    "scan",
-    "exscan",
     # Objects are pickled into the messages and collectives above.
     "send_object",
     "recv_object",

@@ -51,6 +51,12 @@ def others(seen: Seen) -> list[str]:
     return [seen[0], seen[2]]
 
 
+def kinds(seen: Seen) -> set[str]:
+    """The classes of the errors."""
+    found = [re.match(r"(?:then )?(\w+): ", words) for words in seen if words is not None]
+    return {each[1] for each in found if each is not None}
+
+
 def gone(name: str, words: str) -> bool:
     """A one-sided call may find that a rank's memory is no longer there before it hears why."""
     return name in WINDOWS and re.search(r"UCX cannot (put|get|signal|connect) .* rank [012]", words) is not None
@@ -70,7 +76,7 @@ def test_dead(jobs: Jobs, mode: str, name: str) -> None:
 def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("stopped", mode)[name]
     assert seen[1] is None, seen
-    assert all("waited 3.00 s in" in words for words in others(seen))
+    assert all("waited 3.00 s in" in words for words in others(seen)) and kinds(seen) == {"DeadlineError"}
     if name not in WINDOWS:  # windows wait for any rank that sets the flag
         # Rank 0 waits for rank 1.
         assert any(re.search(r"(from|to|for) (rank [01]|any rank)", words) for words in others(seen))
@@ -85,7 +91,9 @@ def test_late(jobs: Jobs, mode: str, name: str) -> None:
 @pytest.mark.parametrize("name", BLOCKING)
 @pytest.mark.faults("host W")
 def test_wrong_call(jobs: Jobs, name: str) -> None:
-    for words in jobs("wrong call", "blocking")[name]:
+    seen = jobs("wrong call", "blocking")[name]
+    assert kinds(seen) == {"InputError"}, seen
+    for words in seen:
         assert words is not None
         assert " is in " in words or (" sent " in words and " were expected" in words)
 

@@ -81,6 +81,26 @@ def exchange(group: Group) -> bool:
     return full(from_left, left + 1) and full(from_right, right + 1)
 
 
+def prepared(group: Group) -> bool:
+    right, left = (group.rank + 1) % RANKS, (group.rank + 2) % RANKS
+    from_left = np.empty(LONG)
+    to_right = ww.Exchange(right, mine(group), np.empty(0))
+    again = group.prepare_exchange([to_right, ww.Exchange(left, np.empty(0), from_left)])
+    again()
+    again()
+    return full(from_left, left + 1)
+
+
+def scanned(group: Group, started: bool = False) -> bool:
+    found = group.start_scan(mine(group)).wait() if started else group.scan(mine(group))
+    return full(found, (group.rank + 1) * (group.rank + 2) / 2)
+
+
+def scanned_below(group: Group, started: bool = False) -> bool:
+    found = group.start_exscan(mine(group)).wait() if started else group.exscan(mine(group))
+    return found is None if group.rank == 0 else full(found, group.rank * (group.rank + 1) / 2)
+
+
 def only(group: Group, root: int, array: Any, right: Callable[[Any], bool]) -> bool:
     return right(array) if group.rank == root else array is None
 
@@ -126,7 +146,10 @@ BLOCKING: dict[str, Call] = {
     "all_to_all_v": lambda g: each(
         g.all_to_all_v(np.repeat(mine(g, 1), RANKS * LONG), [LONG] * RANKS, np.empty(RANKS * LONG), [LONG] * RANKS)
     ),
+    "scan": scanned,
+    "exscan": scanned_below,
     "neighbor_exchange": exchange,
+    "prepare_exchange, start and wait": prepared,
     "split": part,
     "send": lambda g: messages(g, LONG, send=True),
     "recv": lambda g: messages(g, LONG, send=False),
@@ -146,6 +169,8 @@ STARTED: dict[str, Call] = {
     "scatter": lambda g: full(g.start_scatter(thirds(), np.empty(LONG), VICTIM).wait(), g.rank + 1),
     "reduce_scatter": lambda g: full(g.start_reduce_scatter(thirds(), np.empty(LONG)).wait(), RANKS * (g.rank + 1)),
     "all_to_all": lambda g: each(g.start_all_to_all(np.repeat(mine(g, 1), RANKS * LONG)).wait()),
+    "scan": lambda g: scanned(g, started=True),
+    "exscan": lambda g: scanned_below(g, started=True),
     "send": lambda g: started_messages(g, send=True),
     "recv": lambda g: started_messages(g, send=False),
     "recv from any rank": lambda g: from_any_rank(g, started=True),
@@ -167,6 +192,9 @@ def other_call(name: str, group: Group) -> bool:
         to_left = ww.Exchange(left, np.empty(half), np.empty(half), 1, 2)
         to_right = ww.Exchange(right, np.empty(half), np.empty(half), 2, 1)
         group.neighbor_exchange([to_left, to_right])
+        return True
+    if name.startswith("prepare_exchange"):
+        group.prepare_exchange([ww.Exchange(right, mine(group, half), np.empty(half))])
         return True
     if name == "barrier":
         return full(group.all_reduce(mine(group)), 6)

@@ -26,7 +26,7 @@ from waywiser.offload.keys import read_key
 
 PATIENCE = 60.0
 # What a client says first: a hello of src/waywiser/comm/bootstrap/handshake.hpp with a nonce of zeros.
-HELLO = struct.pack("<IBIII", 0x31475757, 1, 40, 4, 0) + bytes(32)
+HELLO = struct.pack("<IBIII", 0x31475757, 1, 40, 5, 0) + bytes(32)
 CHALLENGE = 9 + 32  # bytes that the server answers
 FUNCTIONS = """
 import os, time

@@ -90,7 +90,7 @@ def test_a_server_names_both_versions(server: Server, said: dict[str, Any], thei
 
 
 def test_a_server_names_both_greetings(server: Server) -> None:
-    why = "this server greets by protocol 4, the client by 9: install the same version at both"
+    why = "this server greets by protocol 5, the client by 9: install the same version at both"
     with connected(server.address) as sock:
         sock.sendall(NEXT_HELLO)
         assert sock.recv(1024, socket.MSG_WAITALL)[13:] == why.encode()

@@ -1,73 +1,85 @@
-"""Which libucp is chosen, in order: mapped, named by the environment, the system's or the wheel's as the machine is."""
+"""The libucp that the library chooses, seen from Python; tests/transport/libucp_choice_test.cpp has the rule."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from rank_jobs import ROOT
 
-from waywiser import ucx_library
-from waywiser.ucx_library import LibucpChoice, find_libucp, select_libucp
+import waywiser
+from waywiser.ucx_library import LibucpChoice, name_wheel
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No libucp anywhere, until a test puts one somewhere."""
-    monkeypatch.delenv("WAYWISER_LIBUCP", raising=False)
-    for place in ("_mapped", "_system", "_wheel"):
-        monkeypatch.setattr(ucx_library, place, lambda: None)
-    monkeypatch.setattr(ucx_library, "_has_nvidia_driver", lambda: False)
-    monkeypatch.setattr(ucx_library, "_has_rdma_device", lambda: True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Nobody has named a libucp, and no folder of the system is listed."""
+    for variable in ("WAYWISER_LIBUCP", "WAYWISER_LIBUCX", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(variable, raising=False)
     return monkeypatch
 
 
-def test_order_of_the_places(places: pytest.MonkeyPatch) -> None:
-    assert find_libucp() == LibucpChoice(None, "none")
-    places.setattr(ucx_library, "_wheel", lambda: Path("/wheel"))
-    assert find_libucp() == LibucpChoice(Path("/wheel"), "wheel")
-    places.setattr(ucx_library, "_system", lambda: Path("/system"))
-    assert find_libucp() == LibucpChoice(Path("/system"), "system")
-    places.setenv("WAYWISER_LIBUCP", "/named")
-    assert find_libucp() == LibucpChoice(Path("/named"), "environment")
-    places.setattr(ucx_library, "_mapped", lambda: Path("/mapped"))
-    assert find_libucp() == LibucpChoice(Path("/mapped"), "mapped")
+CHOICE = """
+import waywiser
+print(waywiser.libucp.origin, waywiser.libucp.path)
+"""
 
 
-def test_without_rdma_the_wheel_comes_first(places: pytest.MonkeyPatch) -> None:
-    places.setattr(ucx_library, "_has_rdma_device", lambda: False)
-    places.setattr(ucx_library, "_system", lambda: Path("/system"))
-    assert find_libucp() == LibucpChoice(Path("/system"), "system")
-    places.setattr(ucx_library, "_wheel", lambda: Path("/wheel"))
-    assert find_libucp() == LibucpChoice(Path("/wheel"), "wheel")
+def test_the_core_takes_the_wheel_that_python_names(elsewhere: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec("libucx")
+    if found is None:
+        pytest.skip("no libucx")
+    name_wheel()
+    (folder,) = found.submodule_search_locations or []
+    assert os.environ["WAYWISER_LIBUCX"] == f"{folder}/lib"
+    elsewhere.setenv("WAYWISER_LIBUCX", "/somebody's")
+    name_wheel()
+    assert os.environ["WAYWISER_LIBUCX"] == "/somebody's"
 
 
-def test_with_a_gpu_a_copy_with_cuda_comes_first(places: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("system", "wheel"):
-        (tmp_path / name / "ucx").mkdir(parents=True)
-        places.setattr(ucx_library, f"_{name}", lambda name=name: tmp_path / name / "libucp.so.0")
-    (tmp_path / "wheel" / "ucx" / "libuct_cuda.so.0").touch()
-    assert find_libucp().origin == "system"
-    places.setattr(ucx_library, "_has_nvidia_driver", lambda: True)
-    assert find_libucp().origin == "wheel"
-    (tmp_path / "system" / "ucx" / "libuct_cuda.so").touch()
-    assert find_libucp().origin == "system"
+def test_a_named_copy_wins(elsewhere: pytest.MonkeyPatch) -> None:
+    run_program(CHOICE + 'assert waywiser.libucp.origin == "environment"', WAYWISER_LIBUCP="/named/libucp.so.0")
 
 
-def test_the_choice_is_left_in_the_environment(places: pytest.MonkeyPatch) -> None:
-    import os
-
-    places.setenv("WAYWISER_LIBUCP", "")
-    select_libucp()
-    assert os.environ["WAYWISER_LIBUCP"] == ""
-    places.setattr(ucx_library, "_wheel", lambda: Path("/wheel"))
-    assert select_libucp().origin == "wheel"
-    assert os.environ["WAYWISER_LIBUCP"] == "/wheel"
+def test_a_wheel_or_one_of_the_system_is_found(elsewhere: pytest.MonkeyPatch) -> None:
+    run_program(CHOICE + 'assert waywiser.libucp.origin in ("wheel", "system") and waywiser.libucp.path.exists()')
+    assert isinstance(waywiser.libucp, LibucpChoice)
 
 
-def test_a_listed_folder_comes_before_the_usual_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "libucp.so.0").touch()
-    monkeypatch.setenv("LD_LIBRARY_PATH", f"/none::{tmp_path}")
-    assert ucx_library._system() == tmp_path / "libucp.so.0"
+IN_C = """
+import ctypes, re, sys
+library = ctypes.CDLL(sys.argv[1])
+group = ctypes.c_void_p()
+library.ww_error_text.restype = ctypes.c_char_p
+assert library.ww_join(None, ctypes.byref(group)) == 0, library.ww_error_text()
+print(*re.findall(r"\\S+/libucp\\S*", open("/proc/self/maps").read())[:1])
+library.ww_close(group)
+"""
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_program_in_c_takes_the_same(elsewhere: pytest.MonkeyPatch, tmp_path: Path, named: bool) -> None:
+    """By the wheel's library, without Python's package and `waywiser run`; and by what a Python program has named."""
+    name_wheel()
+    library, chosen = ROOT / "build" / "libwaywiser.so", waywiser.libucp
+    if not library.exists() or chosen.path is None or chosen.origin != "wheel":
+        pytest.skip("no build/libwaywiser.so, or no libucx that would be chosen")
+    wheel = chosen.path.parents[1]
+    site = tmp_path / ("elsewhere" if named else "site-packages")
+    (site / "waywiser" / "lib").mkdir(parents=True)
+    (site / "libucx").symlink_to(wheel)
+    linked = Path(shutil.copy(library, site / "waywiser" / "lib"))
+    if not named:
+        elsewhere.delenv("WAYWISER_LIBUCX")
+    program = [sys.executable, "-I", "-c", IN_C, linked]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).resolve() == chosen.path.resolve()
 
 
 JOIN = """
@@ -88,10 +100,6 @@ assert getenv(b"UCX_MEM_MMAP_HOOK_MODE") is None and getenv(b"UCX_MEM_CUDA_HOOK_
 
 
 def run_program(program: str, **variables: str) -> None:
-    import os
-    import subprocess
-    import sys
-
     environment = {name: value for name, value in os.environ.items() if name != "UCX_MEMTYPE_CACHE"}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment | variables, capture_output=True, text=True, timeout=60

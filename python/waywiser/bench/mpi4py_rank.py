@@ -57,6 +57,8 @@ class Mpi:
             "reduce": lambda: world.Reduce(give, take, root=root),
             "all_reduce": lambda: world.Allreduce(give, take),
             "reduce_scatter": lambda: world.Reduce_scatter_block(give, take),
+            "scan": lambda: world.Scan(give, take),
+            "exscan": lambda: world.Exscan(give, take),
             "all_gather": lambda: world.Allgather(give, take),
             "all_to_all": lambda: world.Alltoall(give, take),
             "gather": lambda: world.Gather(give, take, root),

@@ -69,11 +69,11 @@ static void fill_numbers(char* data, size_t bytes, uint64_t start) {
   for (size_t i = 0; i < bytes / 4; ++i) values[i] = (float)((start + i) % PERIOD);
 }
 
-static int wrong_sums(const char* data, size_t bytes, uint64_t start, size_t offset) {
+static int wrong_sums(const char* data, size_t bytes, uint64_t start, int ranks, size_t offset) {
   const float* values = (const float*)data;
   float sums[PERIOD] = {0};
   for (int i = 0; i < PERIOD; ++i)
-    for (int r = 0; r < size; ++r) sums[i] += (float)((start + (uint64_t)r + offset + (uint64_t)i) % PERIOD);
+    for (int r = 0; r < ranks; ++r) sums[i] += (float)((start + (uint64_t)r + offset + (uint64_t)i) % PERIOD);
   for (size_t i = 0; i < bytes / 4; ++i)
     if (values[i] != sums[i % PERIOD]) return 1;
   return 0;
@@ -90,7 +90,8 @@ static int is_one_way(const Request* r) {
 }
 static int is_message(const Request* r) { return is_ping_pong(r) || is_two_way(r) || is_one_way(r); }
 static int is_sum(const Request* r) {
-  return is(r, "reduce") || is(r, "all_reduce") || is(r, "reduce_scatter") || is(r, "overlap_all_reduce");
+  return is(r, "reduce") || is(r, "all_reduce") || is(r, "reduce_scatter") || is(r, "scan") ||
+         is(r, "exscan") || is(r, "overlap_all_reduce");
 }
 static int is_moving(const Request* r) {
   return is(r, "broadcast") || is(r, "all_gather") || is(r, "all_to_all") || is(r, "gather") || is(r, "scatter") ||
@@ -161,6 +162,8 @@ static void collective_call(const Request* r, Buffers* b) {
   if (is(r, "reduce")) MPI_Reduce(b->in, b->out, floats, MPI_FLOAT, MPI_SUM, 0, all);
   if (is(r, "all_reduce")) MPI_Allreduce(b->in, b->out, floats, MPI_FLOAT, MPI_SUM, all);
   if (is(r, "reduce_scatter")) MPI_Reduce_scatter_block(b->in, b->out, floats, MPI_FLOAT, MPI_SUM, all);
+  if (is(r, "scan")) MPI_Scan(b->in, b->out, floats, MPI_FLOAT, MPI_SUM, all);
+  if (is(r, "exscan")) MPI_Exscan(b->in, b->out, floats, MPI_FLOAT, MPI_SUM, all);
   if (is(r, "all_gather")) MPI_Allgather(b->in, n, MPI_BYTE, b->out, n, MPI_BYTE, all);
   if (is(r, "all_to_all")) MPI_Alltoall(b->in, n, MPI_BYTE, b->out, n, MPI_BYTE, all);
   if (is(r, "gather")) MPI_Gather(b->in, n, MPI_BYTE, b->out, n, MPI_BYTE, 0, all);
@@ -212,8 +215,9 @@ static int check(const Request* r, const Buffers* b, uint64_t seed) {
   if (is(r, "neighbor_exchange"))
     bad = wrong(b->out, n, seed_of(seed, (rank + size - 1) % size, 1)) |
           wrong(b->out + n, n, seed_of(seed, (rank + 1) % size, 0));
-  if (is_sum(r) && !(is(r, "reduce") && rank != 0))
-    bad = wrong_sums(b->out, floats * 4, seed & 0xffff, is(r, "reduce_scatter") ? (size_t)rank * floats : 0);
+  if (is_sum(r) && !(is(r, "reduce") && rank != 0) && !(is(r, "exscan") && rank == 0))
+    bad = wrong_sums(b->out, floats * 4, seed & 0xffff, is(r, "scan") ? rank + 1 : is(r, "exscan") ? rank : size,
+                     is(r, "reduce_scatter") ? (size_t)rank * floats : 0);
   return bad;
 }
 

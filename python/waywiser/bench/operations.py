@@ -71,6 +71,8 @@ OPERATIONS: dict[str, Operation] = {
         Operation("all_to_all", "All-to-all", "collective", sizes=_TO_MANY, osu="alltoall"),
         Operation("gather", "Gather", "collective", sizes=_TO_MANY, osu="gather"),
         Operation("scatter", "Scatter", "collective", sizes=_TO_MANY, osu="scatter"),
+        Operation("scan", "Scan: sums of float32 up to each rank", "collective"),
+        Operation("exscan", "Exscan: sums of float32 below each rank", "collective"),
         Operation("neighbor_exchange", "Exchange with both neighbours in a ring", "collective", sizes=_TO_MANY,
                   osu="neighbor_alltoall"),
         Operation("prepared_exchange", "Prepared exchange with both neighbours in a ring", "collective",

@@ -22,7 +22,7 @@ _PERIOD = 16
 LOOKS = 16
 _TO_EACH = ("all_to_all", "scatter", "reduce_scatter")
 _FROM_EACH = ("all_to_all", "gather", "all_gather")
-_REDUCING = ("reduce", "all_reduce", "reduce_scatter", "overlap_all_reduce")
+_REDUCING = ("reduce", "all_reduce", "reduce_scatter", "scan", "exscan", "overlap_all_reduce")
 
 
 @functools.lru_cache(maxsize=2)
@@ -117,9 +117,10 @@ class _Exercise:
         operation, rank, size = self._request.operation, self.place.rank, self.place.size
         if self._sums:
             offset = rank * self._block if operation == "reduce_scatter" else 0
-            if operation == "reduce" and rank != 0:
+            if (operation == "reduce" and rank != 0) or (operation == "exscan" and rank == 0):
                 return None
-            return _sums(self._block, ((seed & 0xFFFF) + r + offset for r in range(size)))
+            summed = {"scan": rank + 1, "exscan": rank}.get(operation, size)
+            return _sums(self._block, ((seed & 0xFFFF) + r + offset for r in range(summed)))
         sources: list[tuple[int, int]] = [(0, 0)]
         if operation in ("put", "get"):  # of rank 0
             sources = [(1 - rank, 0)] if rank == (1 if operation == "put" else 0) else []

@@ -15,7 +15,6 @@ from waywiser.bench.row import Figures, Row
 from waywiser.bench.team import TeamError
 from waywiser.bench.teams import RANK_PROGRAM, Setup, compiled_for_mpi, mpi_environment, mpirun
 from waywiser.points import quantile
-from waywiser.ucx_library import select_libucp
 
 _PATIENCE = 60.0
 _LEAST, _MOST = 3, 15
@@ -24,7 +23,6 @@ _COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:])
 
 def time_startup(setup: Setup, peers: Sequence[str], budget: float, tell: Callable[[str, str], None]) -> Row:
     """A row. The first turn of a launcher, when files are not in memory yet, does not count."""
-    select_libucp()
     ours = [sys.executable, "-c", _COMMAND, "run", "--results", str(setup.results), "-n", str(setup.ranks)]
     commands: dict[str, tuple[list[str], Mapping[str, str]]] = {OURS: ([*ours, str(RANK_PROGRAM), "join"], os.environ)}
     if "openmpi" in peers:

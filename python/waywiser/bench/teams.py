@@ -20,7 +20,6 @@ from waywiser.run.clean_environment import clean_environment
 from waywiser.run.job import Job, outside_jobs
 from waywiser.run.start_rank import command_for
 from waywiser.stages import PEER_PROGRAM
-from waywiser.ucx_library import select_libucp
 
 RANK_PROGRAM = PEER_PROGRAM.with_name("waywiser-rank")
 _PATIENCE = 60.0
@@ -47,7 +46,6 @@ class Setup:
 
 def our_team(setup: Setup) -> Team:
     """Our ranks, bound and set up as `waywiser run` does. Raises TeamError."""
-    select_libucp()
     team = Team("waywiser", setup.ranks, setup.folder)
     program = [str(RANK_PROGRAM), team.path, setup.backend, str(setup.gpus)]
     command = command_for(setup.results, program, setup.bind)

@@ -21,7 +21,8 @@ class Background(Rank):
     Arrays, shapes and errors here are those of the call without `start_`; the future's `wait()` raises later errors.
     The arrays must not be changed until the future is done. Earlier work in the current stream of GPU arrays, or in
     `stream`, is waited for; then kernels or NCCL run in a stream of the group, and the first call sets them up with all
-    ranks. `start_gather`, `start_scatter` and calls for which `why_staged` has a reason go through host memory.
+    ranks. `start_gather`, `start_scatter`, `start_scan`, `start_exscan`, and calls for which `why_staged` has a reason,
+    go through host memory.
     """
 
     def start_barrier(self) -> Future[None]:
@@ -64,6 +65,33 @@ class Background(Rank):
         elif out is None:
             out = made(data, None, used)
         return Future(self._core.start_reduce(data, out, op, root, used), out)
+
+    @overload
+    def start_scan(self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Future[A]: ...
+    @overload
+    def start_scan(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> Future[B]: ...
+    def start_scan(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Future[Any]:
+        """Begins a scan: (2, 3) gives (2, 3). The hosts carry it out. Raises as scan."""
+        used = stream_for(stream, data, out)
+        out = made(data, None, used) if out is None else out
+        return Future(self._core.start_scan(data, out, op, used), out)
+
+    @overload
+    def start_exscan(
+        self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[A | None]: ...
+    @overload
+    def start_exscan(
+        self, data: Array, out: B | None, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[B | None]: ...
+    def start_exscan(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Future[Any]:
+        """Begins an exscan; the future of rank 0 returns None. The hosts carry it out. Raises as exscan."""
+        used = stream_for(stream, data, out)
+        if self.rank == 0:
+            out = None
+        elif out is None:
+            out = made(data, None, used)
+        return Future(self._core.start_exscan(data, out, op, used), out)
 
     @overload
     def start_reduce_scatter(

@@ -30,11 +30,11 @@ class Group(Messages, Collectives, Scans, Objects, Background, Windows):
     seconds.
 
     Every call raises an Error that names rank, call and peer: DeadlineError if it waits longer than `timeout` seconds;
-    TransferError if a rank has died or failed, and from then on for all calls of all ranks; InputError for an argument
-    that is not an array, for arrays that are not contiguous or have other types, if the group is closed, and if the
-    ranks' calls do not match; InputTypeError for an argument of another type; DeviceError if work on a GPU fails;
-    UnavailableError if this machine cannot do it; CorruptionError for data that did not arrive as sent. Ctrl-C raises
-    KeyboardInterrupt.
+    TransferError if a rank has died or failed; InputError for an argument that is not an array, for arrays that are not
+    contiguous or have other types, if the group is closed, and if the ranks' calls do not match; InputTypeError for an
+    argument of another type; DeviceError if work on a GPU fails; UnavailableError if this machine cannot do it;
+    CorruptionError for data that did not arrive as sent. Once the group has failed, all calls of all ranks raise an
+    error of the first one's class. Ctrl-C raises KeyboardInterrupt.
 
     One thread at a time may be in a call of a group that `join` has made, of the groups split from it and of what is
     made of them: a call that meets another thread's raises InputError, and the other goes on. `join(threads=True)` lets

@@ -14,7 +14,6 @@ from waywiser.errors import InputError, InputTypeError
 from waywiser.group.gpus import Gpus
 from waywiser.group.group import Group
 from waywiser.group.types import OnFailure
-from waywiser.ucx_library import select_libucp
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -85,7 +84,6 @@ def from_mpi4py(
         hear=lambda: str(comm.bcast(None, root=0)),
         host=lambda: root or _address_for(machines),
     )
-    select_libucp()  # MPI's own UCX may have been loaded since
     options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas, allow_pickle)
     return _form(_Seat("mpi4py", rank, size), words, options)
 

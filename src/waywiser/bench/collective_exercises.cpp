@@ -5,6 +5,7 @@
 
 #include "waywiser/bench/computing.hpp"
 #include "waywiser/bench/exercise.hpp"
+#include "waywiser/group/scans.hpp"
 
 namespace waywiser {
 namespace {
@@ -68,7 +69,7 @@ class Broadcast : public CollectiveExercise {
 // All reductions are sums of float32.
 class Reduction : public CollectiveExercise {
  public:
-  enum class Kind { reduce, all_reduce, reduce_scatter, begun_all_reduce };
+  enum class Kind { reduce, all_reduce, reduce_scatter, scan, exscan, begun_all_reduce };
   Reduction(const Bench& bench, const BenchRequest& request, Kind kind)
       : CollectiveExercise(bench, request, kind == Kind::reduce_scatter ? bench.group.size() : 1, 1), kind_(kind) {
     if (kind == Kind::begun_all_reduce) refuse_streams();
@@ -81,22 +82,25 @@ class Reduction : public CollectiveExercise {
     if (kind_ == Kind::reduce) group_.reduce(in, at_root() ? out : out_.numbers(0), sum, root, mode());
     if (kind_ == Kind::all_reduce) group_.all_reduce(in, out, sum, mode());
     if (kind_ == Kind::reduce_scatter) group_.reduce_scatter(in, out, sum, mode());
+    if (kind_ == Kind::scan) scan(group_, in, out, sum, mode());
+    if (kind_ == Kind::exscan) exscan(group_, in, rank() == 0 ? out_.numbers(0) : out, sum, mode());
     if (kind_ != Kind::begun_all_reduce) return;
     Future future = group_.all_reduce(in, out, sum, Mode::begin);
     compute_beside(request_.compute, [&] { return future.done(); });
     future.wait();
   }
   void check() override {
-    if (kind_ == Kind::reduce && !at_root()) return;
+    if ((kind_ == Kind::reduce && !at_root()) || (kind_ == Kind::exscan && rank() == 0)) return;
     const std::size_t offset =
         kind_ == Kind::reduce_scatter ? static_cast<std::size_t>(rank()) * (whole(block_) / sizeof(float)) : 0;
-    out_.check_sums(whole(block_), first(), size(), offset, request_.operation);
+    out_.check_sums(whole(block_), first(), summed(), offset, request_.operation);
   }
 
  private:
   static Bytes whole(Bytes bytes) { return bytes / sizeof(float) * sizeof(float); }
   Bytes in_bytes() const { return whole(block_) * (kind_ == Kind::reduce_scatter ? static_cast<Bytes>(size()) : 1); }
   std::uint64_t first() const { return seed_ & 0xffff; }
+  int summed() const { return kind_ == Kind::scan ? rank() + 1 : kind_ == Kind::exscan ? rank() : size(); }
   Kind kind_;
 };
 
@@ -201,6 +205,8 @@ std::unique_ptr<Exercise> make_collective_exercise(const Bench& bench, const Ben
   if (name == "reduce") return std::make_unique<Reduction>(bench, request, Kind::reduce);
   if (name == "all_reduce") return std::make_unique<Reduction>(bench, request, Kind::all_reduce);
   if (name == "reduce_scatter") return std::make_unique<Reduction>(bench, request, Kind::reduce_scatter);
+  if (name == "scan") return std::make_unique<Reduction>(bench, request, Kind::scan);
+  if (name == "exscan") return std::make_unique<Reduction>(bench, request, Kind::exscan);
   if (name == "overlap_all_reduce") return std::make_unique<Reduction>(bench, request, Kind::begun_all_reduce);
   if (name == "all_gather") return std::make_unique<AllGather>(bench, request);
   if (name == "all_to_all") return std::make_unique<AllToAll>(bench, request);

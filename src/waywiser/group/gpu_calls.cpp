@@ -173,7 +173,7 @@ void GpuCalls::await(Stream& stream, const Call& call) {
   } catch (const Error& error) {
     const std::string why = session_.failure();
     if (error.kind() == ErrorKind::interrupted || why.empty()) throw;
-    throw Error(error.kind() == ErrorKind::timeout ? ErrorKind::timeout : ErrorKind::io, why);
+    throw Error(session_.failure_kind(), why);
   }
 }
 

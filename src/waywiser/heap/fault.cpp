@@ -41,7 +41,7 @@ std::optional<Error> Heap::State::fault() const {
       return Error(ErrorKind::timeout, me + access + ", which the proxy has not carried out within " +
                                            format_seconds(deadline) +
                                            ": stores do not reach it: " + why_proxied[static_cast<std::size_t>(peer)]);
-    case FaultReason::stopped: return Error(ErrorKind::io, me + "a kernel was stopped: " + why_failed());
+    case FaultReason::stopped: return Error(session().failure_kind(), me + "a kernel was stopped: " + why_failed());
     case FaultReason::too_long:
       return Error(ErrorKind::invalid_input, me + "a message of " + std::to_string(told.bytes) +
                                                  " bytes is longer than the inbox at offset " +

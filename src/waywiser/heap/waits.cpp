@@ -50,7 +50,7 @@ void Heap::State::await(Stream& stream) const {
     }
     if (error.kind() == ErrorKind::interrupted) throw;
     if (const auto why = fault()) throw Error(*why);
-    if (const std::string why = session().failure(); !why.empty()) throw Error(ErrorKind::io, why);
+    if (const std::string why = session().failure(); !why.empty()) throw Error(session().failure_kind(), why);
     throw;
   }
 }

@@ -38,7 +38,7 @@ std::string RemoteDriver::ask(std::string_view question, std::uint64_t number,
                               std::initializer_list<std::uint64_t> arguments, std::string_view name) {
   if (name.size() > longest_kernel_name)
     throw Error(ErrorKind::invalid_input, "a name of " + std::to_string(name.size()) + " bytes");
-  RemoteGpu::State& state = *gpu_.state_;
+  RemoteGpu::State& state = gpu_.held();
   const auto alone = state.alone(question);
   const ConstRegion text{reinterpret_cast<const std::byte*>(name.data()), name.size(), host(0)};
   state.add(question, requests::Ask{std::string(question), number, arguments, name.size()}, text, state.group);
@@ -48,15 +48,15 @@ std::string RemoteDriver::ask(std::string_view question, std::uint64_t number,
 
 void RemoteDriver::hold() {
   try {
-    waywiser::hold(gpu_.state_->group);
+    waywiser::hold(gpu_.held().group);
   } catch (const Error&) {
-    gpu_.state_->refuse_thread("a call");
+    gpu_.held().refuse_thread("a call");
   }
 }
 
-void RemoteDriver::let_go() noexcept { waywiser::let_go(gpu_.state_->group); }
+void RemoteDriver::let_go() noexcept { waywiser::let_go(gpu_.held().group); }
 
-void RemoteDriver::set_timeout(Seconds timeout) { gpu_.state_->group.set_timeout(timeout); }
+void RemoteDriver::set_timeout(Seconds timeout) { gpu_.held().group.set_timeout(timeout); }
 
 GpuFacts RemoteDriver::facts() {
   const Json told = parse_json(ask("gpu", 0), what_answered);
@@ -68,17 +68,17 @@ GpuFacts RemoteDriver::facts() {
 std::uint64_t RemoteDriver::address(std::uint64_t array) { return number_of(ask("address", array)); }
 
 void RemoteDriver::copy(std::uint64_t to, Bytes to_offset, std::uint64_t from, Bytes from_offset, Bytes bytes) {
-  const auto alone = gpu_.state_->alone("copy");
-  gpu_.state_->add("copy", requests::CopyBytes{{to, to_offset, bytes}, from, from_offset});
+  const auto alone = gpu_.held().alone("copy");
+  gpu_.held().add("copy", requests::CopyBytes{{to, to_offset, bytes}, from, from_offset});
 }
 
 void RemoteDriver::fill(std::uint64_t array, Bytes offset, Bytes bytes, std::uint32_t value, unsigned unit) {
-  const auto alone = gpu_.state_->alone("fill");
-  gpu_.state_->add("fill", requests::Fill{{array, offset, bytes}, value, unit});
+  const auto alone = gpu_.held().alone("fill");
+  gpu_.held().add("fill", requests::Fill{{array, offset, bytes}, value, unit});
 }
 
 void RemoteDriver::get(std::uint64_t array, Bytes offset, Region into) {
-  RemoteGpu::State& state = *gpu_.state_;
+  RemoteGpu::State& state = gpu_.held();
   const auto alone = state.alone("get");
   const Seconds begin = now_seconds();
   const auto pinned = state.pinned_at(into);
@@ -97,14 +97,14 @@ void RemoteDriver::get(std::uint64_t array, Bytes offset, Region into) {
 }
 
 RemoteKernel RemoteDriver::kernel(std::uint64_t code, std::string_view name) {
-  const auto alone = gpu_.state_->alone("kernel");
-  const std::uint64_t number = ++gpu_.state_->last;
+  const auto alone = gpu_.held().alone("kernel");
+  const std::uint64_t number = ++gpu_.held().last;
   return kernel_of(number, ask("kernel", number, {code}, name));
 }
 
 RemoteDriver::Variable RemoteDriver::variable(std::uint64_t code, std::string_view name) {
-  const auto alone = gpu_.state_->alone("variable");
-  const std::uint64_t number = ++gpu_.state_->last;
+  const auto alone = gpu_.held().alone("variable");
+  const std::uint64_t number = ++gpu_.held().last;
   const Json told = parse_json(ask("variable", number, {code}, name), what_answered);
   return {number, read_field<std::uint64_t>(told, "address"), read_field<Bytes>(told, "bytes")};
 }
@@ -119,13 +119,13 @@ int RemoteDriver::occupancy(const RemoteKernel& kernel, int threads, Bytes share
 }
 
 void RemoteDriver::start(const RemoteKernel& kernel, const LaunchShape& shape, std::string_view parameters) {
-  const auto alone = gpu_.state_->alone("launch");
+  const auto alone = gpu_.held().alone("launch");
   if (parameters.size() > most_parameter_bytes)
     throw Error(ErrorKind::unavailable,
                 "a kernel with more than " + std::to_string(most_parameter_bytes) + " bytes of parameters");
   const Seconds begin = now_seconds();
-  gpu_.state_->add("launch", requests::StartKernel{kernel.number, shape, std::string(parameters)});
-  gpu_.state_->compute.add(begin, now_seconds());
+  gpu_.held().add("launch", requests::StartKernel{kernel.number, shape, std::string(parameters)});
+  gpu_.held().compute.add(begin, now_seconds());
 }
 
 }  // namespace waywiser

@@ -21,7 +21,7 @@ enum class DataRoad : std::uint8_t;  // waywiser/offload/data_road.hpp
 
 // Memory of this program from and into which a server copies arrays itself, if it is on this machine; a server
 // elsewhere gets its bytes from there without another copy. It goes with the last of its copies, and may outlive the
-// GPU.
+// GPU. One that was moved from has no memory.
 class [[gnu::visibility("default")]] PinnedMemory {
  public:
   Region region() const noexcept;
@@ -47,7 +47,8 @@ using RemoteNumber = std::pair<std::string, double>;
 // the function or kernel, and the requests between them are not carried out, in no stream. Requests for which there is
 // no room at the server go with the next call; flush() sends them. One thread at a time may use it: a call that meets
 // one of another thread throws invalid_input, and close() waits for it. Every call throws io if the server has gone,
-// and timeout; then all arrays are lost.
+// and timeout; then all arrays are lost. One that
+// was moved from can be assigned to, closed and destroyed; its other calls throw invalid_input.
 class [[gnu::visibility("default")]] RemoteGpu {
  public:
   // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.
@@ -58,9 +59,9 @@ class [[gnu::visibility("default")]] RemoteGpu {
   RemoteGpu& operator=(RemoteGpu&& other) noexcept;
   ~RemoteGpu();
 
-  const std::string& name() const noexcept;
+  const std::string& name() const;
   // The most bytes of all arrays together.
-  Bytes limit() const noexcept;
+  Bytes limit() const;
   // "openssl" or "kernel"; empty within a machine, where nothing is encrypted.
   std::string encrypted_by() const;
   // The same of the bytes of arrays: empty also after use_plain_data().
@@ -89,7 +90,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
   // most 1,000 memories. Waits as synchronize(). Throws device if there is too little memory.
   PinnedMemory pinned(Bytes bytes);
   // How memory is pinned that begins at this address: as PinnedMemory::by(), and empty for any other.
-  std::string_view pinned_by(const void* address) const noexcept;
+  std::string_view pinned_by(const void* address) const;
   // An array, a stream or an event.
   void free(std::uint64_t number);
 
@@ -131,7 +132,7 @@ class [[gnu::visibility("default")]] RemoteGpu {
   std::uint64_t copy_of(RemoteGpu& other, std::uint64_t array);
   // Whether copies from another GPU go unencrypted between machines: both servers were started with --data-plain, and
   // use_plain_data() was called for both GPUs.
-  bool copies_plain(const RemoteGpu& other) const noexcept;
+  bool copies_plain(const RemoteGpu& other) const;
 
   // Sends the requests that are still here.
   void flush();
@@ -148,6 +149,9 @@ class [[gnu::visibility("default")]] RemoteGpu {
  private:
   struct State;
   friend class RemoteDriver;
+  explicit RemoteGpu(std::unique_ptr<State> state) noexcept;
+  State& held() const;  // throws if this was moved from
+
   std::unique_ptr<State> state_;
 };
 

@@ -76,37 +76,38 @@ struct [[gnu::visibility("hidden")]] PinnedMemory::Block {
   }
 };
 
-Region PinnedMemory::region() const noexcept { return block_->region(); }
+Region PinnedMemory::region() const noexcept { return block_ ? block_->region() : Region{}; }
 
 std::string_view PinnedMemory::by() const noexcept {
+  if (!block_) return "";
   if (block_->number != 0 && !block_->parted) return "server";
   return block_->locked && !block_->parted ? "lock" : "";
 }
 
 PinnedMemory RemoteGpu::pinned(Bytes bytes) {
-  const auto alone = state_->alone("pinned");
-  state_->answer("pinned");  // reports what has failed before
-  state_->forget_pinned();
+  const auto alone = held().alone("pinned");
+  held().answer("pinned");  // reports what has failed before
+  held().forget_pinned();
   const auto block = std::make_shared<PinnedMemory::Block>(bytes);
   std::array<std::byte, digits_of_secret / 2> random{};
   fill_with_random(random);
-  const requests::Pin pin{++state_->last, bytes, static_cast<std::uint64_t>(block->file.number()), hexadecimal(random)};
+  const requests::Pin pin{++held().last, bytes, static_cast<std::uint64_t>(block->file.number()), hexadecimal(random)};
   std::memcpy(block->secret(), pin.secret.data(), pin.secret.size());
-  if (state_->answer("pinned", pin).placed) {
+  if (held().answer("pinned", pin).placed) {
     block->number = pin.memory;
   } else {
     block->give_spare_back();
     block->locked = ::mlock(block->mapping.data(), block->mapping.length()) == 0;
   }
-  const std::lock_guard lock(state_->pinned_mutex);
-  state_->pinned[block->region().data + bytes] = {block->number, block};
+  const std::lock_guard lock(held().pinned_mutex);
+  held().pinned[block->region().data + bytes] = {block->number, block};
   return PinnedMemory(block);
 }
 
-std::string_view RemoteGpu::pinned_by(const void* address) const noexcept {
-  const std::lock_guard lock(state_->pinned_mutex);
-  const auto found = state_->pinned.upper_bound(static_cast<const std::byte*>(address));
-  if (found == state_->pinned.end()) return "";
+std::string_view RemoteGpu::pinned_by(const void* address) const {
+  const std::lock_guard lock(held().pinned_mutex);
+  const auto found = held().pinned.upper_bound(static_cast<const std::byte*>(address));
+  if (found == held().pinned.end()) return "";
   const auto block = found->second.second.lock();
   return block && address >= block->region().data ? PinnedMemory(block).by() : "";
 }
@@ -136,7 +137,7 @@ RemoteGpu::State::PinnedPart RemoteGpu::State::pinned_at(ConstRegion bytes) {
 }
 
 bool RemoteDriver::begin_put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
-  RemoteGpu::State& state = *gpu_.state_;
+  RemoteGpu::State& state = gpu_.held();
   const auto alone = state.alone("put");
   const auto pinned = state.pinned_at(bytes);
   if (!pinned) return false;

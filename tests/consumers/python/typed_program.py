@@ -62,6 +62,8 @@ def background(group: ww.Group) -> None:
     assert group.start_broadcast(x.copy(), 1).wait()[0, 0] == 2
     assert (group.start_reduce(x, root=1).wait() is None) == (group.rank == 0)
     assert group.start_reduce_scatter(np.ones((4, 3)), op="min").wait().shape == (2, 3)
+    assert group.start_scan(np.ones((2, 3))).wait().shape == (2, 3)
+    assert (group.start_exscan(np.ones((2, 3)), op="max").wait() is None) == (group.rank == 0)
     assert group.start_all_gather(x).wait().shape == (2, 2, 3)
     assert group.start_all_to_all(x).wait().shape == (2, 3)
     both: list[Doubles] = ww.wait_all([group.start_all_reduce(x), group.start_all_gather(x)])

@@ -102,7 +102,7 @@ void NcclEngine::guarded(const std::function<void()>& call) {
   } catch (const Error&) {
     const std::string why = session_.failure();
     if (why.empty()) throw;
-    throw Error(ErrorKind::io, why);
+    throw Error(session_.failure_kind(), why);
   }
 }
 

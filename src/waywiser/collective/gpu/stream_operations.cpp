@@ -184,10 +184,13 @@ void StreamOperations::went(unsigned slot, const ExposedMemory::Window& window) 
   }));
 }
 
+// What was stopped because the group has failed is of that failure's kind.
 std::optional<Error> StreamOperations::failure(const std::string& group) const {
-  if (auto why = kernels_.failure(group)) return why;
-  if (auto why = prepared_.failure(group, members_->world)) return why;
-  return by_hosts_.failure(group);
+  auto why = kernels_.failure(group);
+  if (!why) why = prepared_.failure(group, members_->world);
+  if (!why) why = by_hosts_.failure(group);
+  if (!why || why->kind() != ErrorKind::io || group.empty()) return why;
+  return Error(session_.failure_kind(), why->what());
 }
 
 void StreamOperations::check() {

@@ -12,6 +12,13 @@ constexpr std::size_t header_bytes = 9;
 constexpr std::size_t longest_reason = 1000;
 constexpr std::string_view frame_name = "message of a rank";
 
+std::string read_reason(WireReader& reader) {
+  std::string reason = reader.text(longest_reason);
+  reader.end();
+  std::ranges::replace_if(reason, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return reason;
+}
+
 }  // namespace
 
 std::optional<Frame> FrameReader::next() {
@@ -57,10 +64,21 @@ Frame refused_frame(const std::string& why) {
 
 std::string reason_in(const Frame& frame) {
   WireReader reader(frame.body, frame_name);
-  std::string reason = reader.text(longest_reason);
-  reader.end();
-  std::ranges::replace_if(reason, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return reason;
+  return read_reason(reader);
+}
+
+Frame failed_frame(ErrorKind kind, const std::string& why) {
+  WireWriter writer;
+  writer.number(static_cast<std::uint8_t>(kind));
+  writer.text(why.substr(0, longest_reason));
+  return {FrameKind::failed, writer.bytes()};
+}
+
+Error error_in(const Frame& frame) {
+  WireReader reader(frame.body, frame_name);
+  const auto kind = reader.number<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(ErrorKind::interrupted)) reader.refuse("an unknown kind of error");
+  return {static_cast<ErrorKind>(kind), read_reason(reader)};
 }
 
 }  // namespace waywiser

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/base/seal.hpp"
 #include "waywiser/comm/message/wire.hpp"
 
@@ -18,7 +19,7 @@ enum class FrameKind : std::uint8_t {
   table,       // the introductions of all ranks
   refused,     // the reason; nothing follows
   waiting,     // a rank waits unusually long: its CallRecord
-  failed,      // the group has failed: why
+  failed,      // the group has failed: the kind of error, and why
   leave,       // a rank has finished
   finished,    // all ranks have
   ending,      // how a rank's process ends; empty: it no longer needs the others, if it ends well
@@ -58,7 +59,10 @@ std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> bo
 // Encrypts the body and appends the authentication tag.
 void seal_frame(std::vector<std::byte>& frame, Seal& seal);
 Frame refused_frame(const std::string& why);
-// The text of a refused or failed frame: at most 1000 characters, without control characters.
+// The text of a refused frame: at most 1000 characters, without control characters.
 std::string reason_in(const Frame& frame);
+Frame failed_frame(ErrorKind kind, const std::string& why);
+// The same of a failed frame, as an error of its kind.
+Error error_in(const Frame& frame);
 
 }  // namespace waywiser

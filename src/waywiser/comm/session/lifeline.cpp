@@ -63,9 +63,10 @@ void Lifeline::close() {
   status_.close();
 }
 
-void Lifeline::fail(const std::string& why) {
-  set_failure(why);
-  if (listens_) post(FrameKind::failed, refused_frame(why).body);
+void Lifeline::fail(ErrorKind kind, const std::string& why) {
+  const ErrorKind of_all = kind == ErrorKind::interrupted ? ErrorKind::io : kind;
+  set_failure(of_all, why);
+  if (listens_) post(FrameKind::failed, failed_frame(of_all, why).body);
 }
 
 void Lifeline::tell_waiting(const Call& call) {
@@ -122,10 +123,11 @@ bool Lifeline::has_halted(int rank) {
   return false;
 }
 
-void Lifeline::set_failure(const std::string& why) {
+void Lifeline::set_failure(ErrorKind kind, const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!reason_.empty()) return;
   reason_ = why;
+  kind_.store(kind, std::memory_order_relaxed);
   failure_.store(&reason_, std::memory_order_release);
 }
 
@@ -201,10 +203,12 @@ bool Lifeline::look(int rank, Connection& line) {
 void Lifeline::hear(int from, const Frame& frame) {
   WireReader reader(frame.body, "message of rank " + std::to_string(from));
   switch (frame.kind) {
-    case FrameKind::failed:
-      set_failure(reason_in(frame));
+    case FrameKind::failed: {
+      const Error error = error_in(frame);
+      set_failure(error.kind(), error.what());
       if (is_root()) pass_on(from, frame);
       return;
+    }
     case FrameKind::waiting:
       if (is_root()) compare(from, read_call(reader));
       return;
@@ -251,8 +255,8 @@ void Lifeline::lost(int rank, const End& end) {
     return;
   }
   const std::string why = described(rank) + " " + end.how;
-  set_failure(why);
-  if (is_root()) pass_on(rank, {FrameKind::failed, refused_frame(why).body});
+  set_failure(ErrorKind::io, why);
+  if (is_root()) pass_on(rank, failed_frame(ErrorKind::io, why));
 }
 
 void Lifeline::send_posted() {

@@ -32,8 +32,11 @@ class Lifeline {
 
   // Why the group has failed, or nullptr. Cheap enough for every turn of a wait.
   const std::string* failure() const noexcept { return failure_.load(std::memory_order_acquire); }
-  // Fails the group: all ranks hear why. Only the first reason counts.
-  void fail(const std::string& why);
+  // The kind of error that all ranks throw then.
+  ErrorKind failure_kind() const noexcept { return kind_.load(std::memory_order_relaxed); }
+  // Fails the group: all ranks hear why. Only the first reason counts. An interrupt is one of this rank only: the
+  // others lose a rank.
+  void fail(ErrorKind kind, const std::string& why);
   // This rank waits in `call` unusually long; the root compares it with the calls in which others wait.
   void tell_waiting(const Call& call);
   // This rank no longer needs the others; finished() says when no rank does. Until then it must still answer them.
@@ -76,7 +79,7 @@ class Lifeline {
   bool has_ended(int rank) const;
   void hear(int from, const Frame& frame);
   void lost(int rank, const End& end);
-  void set_failure(const std::string& why);
+  void set_failure(ErrorKind kind, const std::string& why);
   void post(FrameKind kind, std::vector<std::byte> body);
   void send_posted();
   void send_or_hear(const Frame& frame);
@@ -98,7 +101,8 @@ class Lifeline {
   StatusSocket status_;
   Descriptor wake_;
   std::atomic<const std::string*> failure_{nullptr};
-  std::mutex mutex_;  // guards the following
+  std::atomic<ErrorKind> kind_ = ErrorKind::io;  // written before it
+  std::mutex mutex_;                             // guards the following
   std::string reason_;
   std::vector<Frame> posted_;
   bool finished_ = false, ending_ = false, closing_ = false;

@@ -28,8 +28,8 @@ void Lifeline::compare(int rank, const Call& call) {
     if (why.empty() && is_collective(call.kind) && is_collective(theirs.kind))
       why = difference(other, theirs, rank, call);
   if (why.empty()) return;
-  set_failure(why);
-  pass_on(0, {FrameKind::failed, refused_frame(why).body});
+  set_failure(ErrorKind::invalid_input, why);
+  pass_on(0, failed_frame(ErrorKind::invalid_input, why));
 }
 
 // The root tells the ranks that have asked.

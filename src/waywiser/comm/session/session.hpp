@@ -84,9 +84,9 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
   RankGpus& gpus() noexcept { return gpus_; }
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
-
-  // Why the group has failed; empty if it has not.
+  // Why the group has failed; empty if it has not. Its errors are of one kind at all ranks.
   std::string failure() const { return lifeline_->failure() == nullptr ? "" : *lifeline_->failure(); }
+  ErrorKind failure_kind() const noexcept { return lifeline_->failure_kind(); }
   Call current() const noexcept { return current_.get(); }
 
   // Waits until `done()` is true. Throws timeout with the text of `progress_text()`, or io if the group has failed.

@@ -70,7 +70,8 @@ void Session::leave() {
     fault_point(ProtocolStep::close);
     if (lifeline_->failure() == nullptr) lifeline_->leave();
     was_interrupted = !await_others(Deadline::in(longest_timeout));
-    if (was_interrupted) lifeline_->fail("rank " + std::to_string(rank_) + ": interrupted in leave");
+    if (was_interrupted)
+      lifeline_->fail(ErrorKind::interrupted, "rank " + std::to_string(rank_) + ": interrupted in leave");
     if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
   } catch (const Error&) {  // the others report the reason
   }

@@ -23,12 +23,12 @@ constexpr int memory_is_held_exit_code = 70;
 }  // namespace
 
 void Session::abort(const std::string& why) noexcept {
-  if (!closed_ && !forked_) lifeline_->fail("rank " + std::to_string(rank_) + ": " + why);
+  if (!closed_ && !forked_) lifeline_->fail(ErrorKind::io, "rank " + std::to_string(rank_) + ": " + why);
 }
 
 void Session::fail(ErrorKind kind, const std::string& why) {
   const std::string text = "rank " + std::to_string(rank_) + ": " + why;
-  lifeline_->fail(text);
+  lifeline_->fail(kind, text);
   abandon_all();
   throw Error(kind, text);
 }
@@ -49,14 +49,14 @@ void Session::throw_failure(const std::string& why) {
   if (forked_) throw Error(ErrorKind::unavailable, why);
   const std::string text = why + own_wait(why);  // while what it waits for can still be asked
   abandon_all();
-  throw Error(ErrorKind::io, text);
+  throw Error(lifeline_->failure_kind(), text);
 }
 
 void Session::give_up(Activity& operation) noexcept {
   if (forked_) return;
   const WhenFree lock(lock_);
   if (lifeline_->failure() == nullptr)
-    lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(operation.call()) + " was given up");
+    lifeline_->fail(ErrorKind::io, "rank " + std::to_string(rank_) + ": " + text(operation.call()) + " was given up");
   abandon(operation);
   abandon_all();
 }
@@ -65,13 +65,17 @@ void Session::give_up(Activity& operation) noexcept {
 void Session::end_after(const Call& call) {
   if (lifeline_->failure() == nullptr) {
     std::string why = "an error";
+    ErrorKind kind = ErrorKind::io;
     try {
       throw;
+    } catch (const Error& error) {
+      why = error.what();
+      kind = error.kind();
     } catch (const std::exception& error) {
       why = error.what();
     } catch (...) {
     }
-    lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(call) + ": " + why);
+    lifeline_->fail(kind, "rank " + std::to_string(rank_) + ": " + text(call) + ": " + why);
   }
   abandon_all();
   throw;

@@ -87,8 +87,12 @@ ProgressThread::Found Session::turn_of_thread() noexcept {
     if (const auto why = engine_.broken(); why && lifeline_->failure() == nullptr)
       engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
     if (lifeline_->failure() == nullptr) forget_complete();
+  } catch (const Error& error) {
+    if (lifeline_->failure() == nullptr)
+      lifeline_->fail(error.kind(), "rank " + std::to_string(rank_) + ": " + error.what());
   } catch (const std::exception& error) {
-    if (lifeline_->failure() == nullptr) lifeline_->fail("rank " + std::to_string(rank_) + ": " + error.what());
+    if (lifeline_->failure() == nullptr)
+      lifeline_->fail(ErrorKind::io, "rank " + std::to_string(rank_) + ": " + error.what());
   }
   if (lifeline_->failure() != nullptr) {
     abandon_all();

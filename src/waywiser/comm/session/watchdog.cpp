@@ -73,7 +73,7 @@ void Watchdog::look_at(Watched& watched) {
   if (const auto why = watched.ward->failure(group == nullptr ? "" : *group)) {
     watched.told = true;
     watched.told_at = now_seconds();
-    tell(why->what());
+    tell(*why);
   }
 }
 
@@ -87,10 +87,10 @@ void Watchdog::see_it_gone(Watched& watched) {
   std::_Exit(1);
 }
 
-void Watchdog::tell(const std::string& why) {
-  std::fputs(("waywiser: " + why + "\n").c_str(), stderr);
+void Watchdog::tell(const Error& why) {
+  std::fputs((std::string("waywiser: ") + why.what() + "\n").c_str(), stderr);
   std::fflush(stderr);
-  lifeline_.fail(why);
+  lifeline_.fail(why.kind(), why.what());
   if (on_failure_ == OnFailure::abort) std::_Exit(1);
 }
 

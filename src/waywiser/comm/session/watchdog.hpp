@@ -56,7 +56,7 @@ class Watchdog {
   std::vector<Ward*> wards();
   void watch();
   void look_at(Watched& watched);
-  void tell(const std::string& why);
+  void tell(const Error& why);
   void see_it_gone(Watched& watched);
 
   Lifeline& lifeline_;

@@ -5,13 +5,12 @@
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "waywiser/base/dynamic_library.hpp"
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/set_environment.hpp"
+#include "waywiser/transport/ucx/libucp_choice.hpp"
 
 namespace waywiser {
 namespace {
@@ -26,12 +25,6 @@ ucs_log_func_rc_t log_to_standard_error(const char*, unsigned, const char*, ucs_
   std::vfprintf(stderr, format, list);
   std::fputc('\n', stderr);
   return UCS_LOG_FUNC_RC_STOP;
-}
-
-std::string maps_of_this_process() {
-  std::ostringstream text;
-  text << std::ifstream("/proc/self/maps").rdbuf();
-  return text.str();
 }
 
 template <typename Pointer>
@@ -130,27 +123,12 @@ class SameHangup {
 
 }  // namespace
 
-std::string mapped_libucp(const std::string& maps) {
-  std::istringstream lines(maps);
-  for (std::string line; std::getline(lines, line);) {
-    const auto start = line.find('/');
-    if (start == std::string::npos) continue;
-    const std::string file = line.substr(start);
-    if (file.substr(file.rfind('/') + 1).starts_with("libucp")) return file;
-  }
-  return {};
-}
-
 UcxLibrary::UcxLibrary(bool keeps_registrations) {
   const OpeningVariables while_opened(keeps_registrations);
   const SameHangup after;
-  const std::string mapped = mapped_libucp(maps_of_this_process());
-  if (!mapped.empty()) {
-    load(mapped);
-    return;
-  }
-  load(library_override("ucp").value_or("libucp.so.0"));
-  if (!usable()) return;
+  const LibucpChoice choice = choose_libucp(libucp_places());
+  load(choice.path.empty() ? "libucp.so.0" : choice.path);  // the loader may know more folders
+  if (choice.origin == "mapped" || !usable()) return;
   path_ = mapped_libucp(maps_of_this_process());
   // Nobody else uses this copy, so its messages are ours to redirect.
   const DynamicLibrary library({path_});

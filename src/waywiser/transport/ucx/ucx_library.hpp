@@ -6,8 +6,7 @@
 
 namespace waywiser {
 
-// The libucp of this process. Two copies of UCX in one process break each other, so a copy that is already mapped (for
-// example by an MPI) is used; else WAYWISER_LIBUCP; else the system's libucp.so.0.
+// The libucp of this process, which choose_libucp() has chosen.
 class UcxLibrary {
  public:
   explicit UcxLibrary(bool keeps_registrations);
@@ -35,8 +34,5 @@ class UcxLibrary {
 // a second. A process whose ranks use no such card says false: if it uses one later, UCX keeps no registration, which
 // is slower and never stale. UCX_MEM_MMAP_HOOK_MODE, UCX_MEM_CUDA_HOOK_MODE and UCX_MEMTYPE_CACHE of the user win.
 const UcxLibrary& ucx_library(bool keeps_registrations = true);
-
-// The path of the libucp in a text like /proc/self/maps, or empty.
-std::string mapped_libucp(const std::string& maps);
 
 }  // namespace waywiser
