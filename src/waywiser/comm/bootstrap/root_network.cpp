@@ -18,7 +18,6 @@
 namespace waywiser {
 namespace {
 
-
 bool is_loopback(const sockaddr& address) {
   constexpr std::uint32_t of_this_machine = 127;
   if (address.sa_family == AF_INET)
