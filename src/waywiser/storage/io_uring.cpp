@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
@@ -24,7 +25,7 @@ class RingRun {
     std::size_t next = 0;
     for (std::size_t slot = 0; slot < slots_.size() && next < pieces.size(); ++slot) begin(slot, pieces[next++]);
     while (under_way_ != 0) {
-      ring_.submit(1);
+      wait_for_one();
       while (const std::optional<Ring::Completion> done = ring_.next()) {
         const auto slot = static_cast<std::size_t>(done->id);
         --under_way_;
@@ -35,6 +36,18 @@ class RingRun {
   }
 
  private:
+  // If the ring fails, what it has taken goes on all the same: its ends come without a call to the ring.
+  void wait_for_one() {
+    try {
+      if (ring_works_) return ring_.submit(1);
+    } catch (...) {
+      failed_ = std::current_exception();
+      ring_works_ = false;
+    }
+    under_way_ -= ring_.withdraw();
+    std::this_thread::yield();
+  }
+
   void begin(std::size_t slot, const FilePart& piece) {
     try {
       slots_[slot].emplace(use_, file_, piece, bounces_[slot]);
@@ -74,6 +87,7 @@ class RingRun {
   const StorageFile& file_;
   std::vector<std::optional<BlockTransfer>> slots_;
   std::size_t under_way_ = 0;
+  bool ring_works_ = true;
   std::exception_ptr failed_;
 };
 

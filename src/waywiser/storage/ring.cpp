@@ -9,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 
@@ -92,6 +93,11 @@ void Ring::submit(unsigned wait_for) {
     else if (std::atomic_ref(*done_tail_).load(std::memory_order_acquire) != *done_head_)
       return;  // the rest goes with the next call
   } while (added_ != 0);
+}
+
+unsigned Ring::withdraw() {
+  std::atomic_ref(*tail_).store(*tail_ - added_, std::memory_order_release);
+  return std::exchange(added_, 0);
 }
 
 std::optional<Ring::Completion> Ring::next() {

@@ -38,6 +38,8 @@ class Ring {
   // Hands over what was added and waits for that many completions. Throws io.
   void submit(unsigned wait_for);
   std::optional<Completion> next();
+  // Takes back what was added and not handed over; how many that are.
+  unsigned withdraw();
 
  private:
   struct Area {
