@@ -93,13 +93,16 @@ void bind_storage(nb::module_& m) {
   nb::class_<PyStorageFile>(m, "File", "See waywiser.File.")
       .def(nb::init<const std::string&, bool, const FilePlan&, const std::string&, const Gpus*>(), "path"_a, "writes"_a,
            "plan"_a, "way"_a, "gpus"_a.none() = nb::none())
-      .def("size", [](PyStorageFile& self) { return self.core().size(); })
+      .def("size", [](PyStorageFile& self) { return outside([&] { return self.core().size(); }); })
       .def("read", &PyStorageFile::read, "parts"_a, "Parts: offset and array of each.")
       .def("write", &PyStorageFile::write, "parts"_a)
       .def("close", [](PyStorageFile& self) { without_gil([&] { self.core().close(); }); })
-      .def("discard", [](PyStorageFile& self) { self.core().discard(); })
+      .def("discard", [](PyStorageFile& self) { outside([&] { self.core().discard(); }); })
       .def(
-          "way", [](PyStorageFile& self, Bytes offset, Bytes bytes) { return self.core().way(offset, bytes); },
+          "way",
+          [](PyStorageFile& self, Bytes offset, Bytes bytes) {
+            return outside([&] { return self.core().way(offset, bytes); });
+          },
           "offset"_a, "bytes"_a)
       .def("drop_cache", [](PyStorageFile& self) { return outside([&] { return self.core().drop_cache(); }); })
       .def("synchronize", [](PyStorageFile& self) { outside([&] { self.core().synchronize(); }); });

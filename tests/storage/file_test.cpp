@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/storage/storage_folder.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
@@ -42,6 +45,33 @@ TEST(File, IsReplacedWholeOrNotAtAll) {
   file.close();
   EXPECT_EQ(bytes_of_file(folder / "a"), after);
   EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(File, ACallOfAnotherThreadEndsBeforeTheFile) {
+  const StorageFolder folder;
+  const std::vector<std::byte> bytes = storage_bytes(1 << 20);
+  put_file(folder / "a", bytes);
+  for (int round = 0; round < 100; ++round) {
+    File file = File::open(folder / "a", {.way = "buffered(threads=2)"});
+    std::atomic<bool> begun = false;
+    std::vector<std::byte> into(bytes.size());
+    std::thread other([&] {
+      EXPECT_EQ(kind_of([&] {
+                  for (;;) {
+                    file.read(0, region_of(into));
+                    begun = true;
+                  }
+                }),
+                ErrorKind::invalid_input);
+    });
+    while (!begun) std::this_thread::yield();
+    if (round % 2 == 0)
+      file.discard();
+    else
+      file.close();
+    other.join();
+    EXPECT_EQ(into, bytes);
+  }
 }
 
 TEST(File, IsNotReplacedAfterAWriteThatFailed) {

@@ -10,12 +10,13 @@
 
 namespace waywiser {
 
-struct File::State {
-  State(StorageFile opened, std::optional<ReplacedFile> target, FileUse used, const FileOptions& options)
+struct [[gnu::visibility("hidden")]] File::Opened {
+  Opened(StorageFile opened, std::optional<ReplacedFile> target, FileUse used, const FileOptions& options)
       : file(std::move(opened)), replaced(std::move(target)), use(used), ways(file, use, options.plan, options.way) {
     if (options.gpus) staging.emplace(options.gpus);
   }
 
+  void run(bool writes, std::span<const FilePart> parts);
   void move(std::span<const FilePart> parts, Bytes each) {
     std::vector<FilePart> of_hosts;
     FileRoad& road = ways.find(work(parts), each);
@@ -38,32 +39,46 @@ struct File::State {
   std::optional<ReplacedFile> replaced;
   FileUse use;
   bool broken = false;  // a write has failed
-  std::mutex turn;
   FileWays ways;
   std::optional<GpuStaging> staging;
 };
 
-File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
+// It stays until the File ends: a call of another thread may wait for its turn.
+struct [[gnu::visibility("hidden")]] File::State {
+  Opened& open() {
+    if (!opened) throw Error(ErrorKind::invalid_input, "the file is closed");
+    return *opened;
+  }
+
+  std::mutex turn;
+  std::unique_ptr<Opened> opened;
+};
+
+File::File(std::unique_ptr<Opened> opened) : state_(std::make_unique<State>()) { state_->opened = std::move(opened); }
 File::File(File&&) noexcept = default;
 File& File::operator=(File&&) noexcept = default;
 File::~File() = default;
 
 File File::open(const std::filesystem::path& path, const FileOptions& options) {
-  return File(std::make_unique<State>(StorageFile::for_reading(path), std::nullopt, FileUse::read, options));
+  return File(std::make_unique<Opened>(StorageFile::for_reading(path), std::nullopt, FileUse::read, options));
 }
 
 File File::replace(const std::filesystem::path& path, const FileOptions& options) {
   ReplacedFile target(path);
   StorageFile file = target.make();
-  return File(std::make_unique<State>(std::move(file), std::move(target), FileUse::write, options));
+  return File(std::make_unique<Opened>(std::move(file), std::move(target), FileUse::write, options));
 }
 
-File::State& File::open_state() const {
+template <typename Call>
+auto File::in_turn(Call call) const {
   if (!state_) throw Error(ErrorKind::invalid_input, "the file is closed");
-  return *state_;
+  const std::lock_guard turn(state_->turn);
+  return call(state_->open());
 }
 
-Bytes File::size() const { return open_state().file.size(); }
+Bytes File::size() const {
+  return in_turn([](const Opened& opened) { return opened.file.size(); });
+}
 
 void File::read(Bytes offset, Region into) {
   const FilePart part{offset, into};
@@ -79,42 +94,52 @@ void File::read(std::span<const FilePart> parts) { run(false, parts); }
 void File::write(std::span<const FilePart> parts) { run(true, parts); }
 
 void File::run(bool writes, std::span<const FilePart> parts) {
-  State& state = open_state();
-  const std::lock_guard turn(state.turn);
-  if (state.broken) throw Error(ErrorKind::io, state.file.path() + ": a write has failed before");
-  if (writes != (state.use == FileUse::write))
-    refuse_input(state.file.path(), writes ? "is open to be read, not to be written" : "is being written, not read");
+  in_turn([&](Opened& opened) { opened.run(writes, parts); });
+}
+
+void File::Opened::run(bool writes, std::span<const FilePart> parts) {
+  if (broken) throw Error(ErrorKind::io, file.path() + ": a write has failed before");
+  if (writes != (use == FileUse::write))
+    refuse_input(file.path(), writes ? "is open to be read, not to be written" : "is being written, not read");
   check_parts(parts);
   Bytes bytes = 0;
   for (const FilePart& each : parts) {
-    if (each.memory.place.is_gpu() && !state.staging)
-      refuse_input(state.file.path(), "is open without GPUs, and an array is in the memory of one");
+    if (each.memory.place.is_gpu() && !staging)
+      refuse_input(file.path(), "is open without GPUs, and an array is in the memory of one");
     bytes += each.memory.bytes;
   }
   if (bytes == 0) return;
-  state.broken = writes;  // until it is over
-  state.move(parts, bytes / parts.size());
-  state.broken = false;
+  broken = writes;  // until it is over
+  move(parts, bytes / parts.size());
+  broken = false;
 }
 
 void File::close() {
-  if (!state_) return;
-  const std::unique_ptr<State> state = std::move(state_);
-  const std::lock_guard turn(state->turn);
-  if (!state->replaced) return;
-  if (state->broken) throw Error(ErrorKind::io, state->file.path() + ": a write has failed, and it stays as it was");
-  state->replaced->commit(state->file);
+  const std::unique_ptr<Opened> opened = taken();
+  if (!opened || !opened->replaced) return;
+  if (opened->broken) throw Error(ErrorKind::io, opened->file.path() + ": a write has failed, and it stays as it was");
+  opened->replaced->commit(opened->file);
 }
 
-void File::discard() noexcept { state_.reset(); }
+void File::discard() noexcept { taken(); }
+
+std::unique_ptr<File::Opened> File::taken() noexcept {
+  if (!state_) return {};
+  const std::lock_guard turn(state_->turn);
+  return std::move(state_->opened);
+}
 
 std::string File::way(Bytes offset, Bytes bytes) const {
-  State& state = open_state();
   const FilePart part{offset, {nullptr, bytes, host(0)}};
-  return text(state.ways.way(state.work({&part, 1}), bytes));
+  return in_turn([&](Opened& opened) { return text(opened.ways.way(opened.work({&part, 1}), bytes)); });
 }
 
-bool File::drop_cache() const { return open_state().file.drop_cache(); }
-void File::synchronize() const { open_state().file.synchronize(); }
+bool File::drop_cache() const {
+  return in_turn([](const Opened& opened) { return opened.file.drop_cache(); });
+}
+
+void File::synchronize() const {
+  in_turn([](const Opened& opened) { opened.file.synchronize(); });
+}
 
 }  // namespace waywiser

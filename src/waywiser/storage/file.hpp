@@ -39,7 +39,7 @@ class [[gnu::visibility("default")]] File {
   void write(std::span<const FilePart> parts);
   // A written file is on the device under its own name then, or throws io and what was there before stays.
   void close();
-  void discard() noexcept;
+  void discard() noexcept;  // as close(), it waits for a call of another thread
 
   // The way that a read of so many bytes at `offset`, or a write, takes.
   std::string way(Bytes offset, Bytes bytes) const;
@@ -49,9 +49,12 @@ class [[gnu::visibility("default")]] File {
   void synchronize() const;
 
  private:
+  struct Opened;
   struct State;
-  explicit File(std::unique_ptr<State> state);
-  State& open_state() const;  // throws invalid_input: it is closed
+  explicit File(std::unique_ptr<Opened> opened);
+  template <typename Call>
+  auto in_turn(Call call) const;  // throws invalid_input: it is closed
+  std::unique_ptr<Opened> taken() noexcept;
   void run(bool writes, std::span<const FilePart> parts);
 
   std::unique_ptr<State> state_;
