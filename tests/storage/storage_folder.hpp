@@ -10,11 +10,13 @@
 
 namespace waywiser {
 
-// A folder that is gone after the test.
+// A folder that is gone after the test. It stands beside the test's program, not in a temporary file system: that one
+// may have no direct access. If a test is killed, what stays behind stays among what was built.
 class StorageFolder {
  public:
   StorageFolder() {
-    std::string name = (std::filesystem::current_path() / "storage-test-XXXXXX").string();
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+    std::string name = (program.parent_path() / "storage-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test");
     path_ = name;
   }
