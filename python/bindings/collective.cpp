@@ -12,33 +12,9 @@ namespace {
 
 using Counts = std::vector<std::size_t>;
 
-// The arrays of a call. `stream` is that of the GPU array.
-struct Pair {
-  bool of_bools = false;
-  ConstElements give;
-  Elements take;
-  StreamUse use;
-
-  Pair(const Group& group, nb::handle data, nb::handle out, nb::handle stream)
-      : give(data.is_none() ? ConstElements({}, output(group, out).type) : input(group, data, &of_bools)),
-        take(out.is_none() ? Elements({}, give.type) : output(group, out)),
-        use(group, stream, give.region.place.is_gpu() ? give.region.place : take.region.place) {}
-
-  // The sum of bools is whether any is true, the product whether all are: the results are bools again.
-  ReduceOp reduction(const std::string& name) const {
-    const ReduceOp op = parse_reduce_op(name);
-    if (!of_bools || op == ReduceOp::min || op == ReduceOp::max || !is_arithmetic(op)) return op;
-    if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "there is no average of bools");
-    return op == ReduceOp::sum ? ReduceOp::max : ReduceOp::min;
-  }
-
-  // Enqueued where there is a stream, else complete.
-  Mode mode() const { return use.stream() != nullptr ? Mode::on(*use.stream()) : Mode::wait; }
-};
-
 void all_reduce(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, nb::handle stream) {
   const std::string& name = op("op");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(name);
   without_gil([&] { self.all_reduce(pair.give, pair.take, how, pair.mode()); });
 }
@@ -47,14 +23,14 @@ void reduce(Group& self, nb::handle data, nb::handle out, const Argument<std::st
             nb::handle stream) {
   const std::string& name = op("op");
   const int at = root("root");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(name);
   without_gil([&] { self.reduce(pair.give, pair.take, how, at, pair.mode()); });
 }
 
 void reduce_scatter(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, nb::handle stream) {
   const std::string& name = op("op");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(name);
   without_gil([&] { self.reduce_scatter(pair.give, pair.take, how, pair.mode()); });
 }
@@ -62,14 +38,14 @@ void reduce_scatter(Group& self, nb::handle data, nb::handle out, const Argument
 template <Future (*call)(Group&, ConstElements, Elements, ReduceOp, Mode)>
 void scan_by(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, nb::handle stream) {
   const std::string& name = op("op");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(name);
   without_gil([&] { call(self, pair.give, pair.take, how, pair.mode()); });
 }
 
 template <void (*call)(Group&, ConstElements, std::span<const std::int64_t>, Elements, std::span<std::int64_t>)>
 void locate_by(Group& self, nb::handle data, nb::handle locations, nb::handle out, nb::handle found) {
-  Pair pair(self, data, out, nb::none()), at(self, locations, found, nb::none());
+  ArrayPair pair(self, data, out, nb::none()), at(self, locations, found, nb::none());
   if (at.give.type != DataType::int64 || at.take.type != DataType::int64)
     throw Error(ErrorKind::invalid_input, "locations are int64, not " + std::string(name(at.give.type)));
   const std::span mine(reinterpret_cast<const std::int64_t*>(at.give.region.data), at.give.count());
@@ -79,27 +55,27 @@ void locate_by(Group& self, nb::handle data, nb::handle locations, nb::handle ou
 
 void broadcast(Group& self, nb::handle data, const Argument<int>& root, nb::handle stream) {
   const int at = root("root");
-  Pair pair(self, data, data, stream);
+  ArrayPair pair(self, data, data, stream);
   without_gil([&] { self.broadcast(pair.take, at, pair.mode()); });
 }
 
 void all_gather(Group& self, nb::handle data, nb::handle out, const Argument<std::optional<Counts>>& counts,
                 nb::handle stream) {
   const std::optional<Counts>& sizes = counts("counts");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   if (sizes) return without_gil([&] { self.all_gather_v(pair.give, pair.take, *sizes, pair.mode()); });
   without_gil([&] { self.all_gather(pair.give, pair.take, pair.mode()); });
 }
 
 void all_to_all(Group& self, nb::handle data, nb::handle out, nb::handle stream) {
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   without_gil([&] { self.all_to_all(pair.give, pair.take, pair.mode()); });
 }
 
 void all_to_all_v(Group& self, nb::handle data, const Argument<Counts>& gives, nb::handle out,
                   const Argument<Counts>& takes, nb::handle stream) {
   const Counts &give = gives("give"), &take = takes("take");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   without_gil([&] { self.all_to_all_v(pair.give, give, pair.take, take, pair.mode()); });
 }
 
@@ -109,7 +85,7 @@ void gather(Group& self, nb::handle data, nb::handle out, const Argument<int>& r
             const Argument<std::optional<Counts>>& counts, nb::handle stream, bool asked) {
   const int at = root("root");
   const std::optional<Counts>& sizes = counts("counts");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   without_gil([&] {
     const Mode mode = asked ? pair.mode() : Mode::wait;
     if (!asked) pair.use.settle(self);
@@ -121,7 +97,7 @@ void scatter(Group& self, nb::handle data, nb::handle out, const Argument<int>& 
              const Argument<std::optional<Counts>>& counts, nb::handle stream, bool asked) {
   const int at = root("root");
   const std::optional<Counts>& sizes = counts("counts");
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   without_gil([&] {
     const Mode mode = asked ? pair.mode() : Mode::wait;
     if (!asked) pair.use.settle(self);
@@ -132,7 +108,7 @@ void scatter(Group& self, nb::handle data, nb::handle out, const Argument<int>& 
 // Futures, of the arrays that they keep. `begin(pair)` begins the call.
 template <typename Begin>
 PyFuture begun(Group& self, const nb::object& data, const nb::object& out, nb::handle stream, Begin begin) {
-  Pair pair(self, data, out, stream);
+  ArrayPair pair(self, data, out, stream);
   std::optional<Future> future;
   without_gil([&] {
     pair.use.settle(self);
@@ -145,28 +121,30 @@ PyFuture start_barrier(Group& self) { return {self.barrier(Mode::begin), nb::non
 
 PyFuture start_broadcast(Group& self, const nb::object& data, const Argument<int>& root, nb::handle stream) {
   const int at = root("root");
-  return begun(self, data, data, stream, [&](Pair& pair) { return self.broadcast(pair.take, at, Mode::begin); });
+  return begun(self, data, data, stream, [&](ArrayPair& pair) { return self.broadcast(pair.take, at, Mode::begin); });
 }
 
 PyFuture start_all_reduce(Group& self, const nb::object& data, const nb::object& out, const Argument<std::string>& op,
                           nb::handle stream) {
   const std::string& name = op("op");
-  return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.all_reduce(pair.give, pair.take, pair.reduction(name), Mode::begin); });
+  return begun(self, data, out, stream, [&](ArrayPair& pair) {
+    return self.all_reduce(pair.give, pair.take, pair.reduction(name), Mode::begin);
+  });
 }
 
 PyFuture start_reduce(Group& self, const nb::object& data, const nb::object& out, const Argument<std::string>& op,
                       const Argument<int>& root, nb::handle stream) {
   const std::string& name = op("op");
   const int at = root("root");
-  return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.reduce(pair.give, pair.take, pair.reduction(name), at, Mode::begin); });
+  return begun(self, data, out, stream, [&](ArrayPair& pair) {
+    return self.reduce(pair.give, pair.take, pair.reduction(name), at, Mode::begin);
+  });
 }
 
 PyFuture start_reduce_scatter(Group& self, const nb::object& data, const nb::object& out,
                               const Argument<std::string>& op, nb::handle stream) {
   const std::string& name = op("op");
-  return begun(self, data, out, stream, [&](Pair& pair) {
+  return begun(self, data, out, stream, [&](ArrayPair& pair) {
     return self.reduce_scatter(pair.give, pair.take, pair.reduction(name), Mode::begin);
   });
 }
@@ -176,28 +154,31 @@ PyFuture start_scan_by(Group& self, const nb::object& data, const nb::object& ou
                        nb::handle stream) {
   const std::string& name = op("op");
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return call(self, pair.give, pair.take, pair.reduction(name), Mode::begin); });
+               [&](ArrayPair& pair) { return call(self, pair.give, pair.take, pair.reduction(name), Mode::begin); });
 }
 
 PyFuture start_all_gather(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.all_gather(pair.give, pair.take, Mode::begin); });
+  return begun(self, data, out, stream,
+               [&](ArrayPair& pair) { return self.all_gather(pair.give, pair.take, Mode::begin); });
 }
 
 PyFuture start_all_to_all(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.all_to_all(pair.give, pair.take, Mode::begin); });
+  return begun(self, data, out, stream,
+               [&](ArrayPair& pair) { return self.all_to_all(pair.give, pair.take, Mode::begin); });
 }
 
 PyFuture start_gather(Group& self, const nb::object& data, const nb::object& out, const Argument<int>& root,
                       nb::handle stream) {
   const int at = root("root");
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.gather(pair.give, pair.take, at, Mode::begin); });
+  return begun(self, data, out, stream,
+               [&](ArrayPair& pair) { return self.gather(pair.give, pair.take, at, Mode::begin); });
 }
 
 PyFuture start_scatter(Group& self, const nb::object& data, const nb::object& out, const Argument<int>& root,
                        nb::handle stream) {
   const int at = root("root");
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.scatter(pair.give, pair.take, at, Mode::begin); });
+               [&](ArrayPair& pair) { return self.scatter(pair.give, pair.take, at, Mode::begin); });
 }
 
 void bind_futures(nb::class_<Group>& type) {

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <memory>
+#include <string>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/stream.hpp"
@@ -33,6 +34,30 @@ class StreamUse {
  private:
   std::unique_ptr<Stream> borrowed_;
   Stream* stream_ = nullptr;
+};
+
+// The arrays of a call. `stream` is that of the GPU array.
+struct ArrayPair {
+  bool of_bools = false;
+  ConstElements give;
+  Elements take;
+  StreamUse use;
+
+  ArrayPair(const Group& group, nanobind::handle data, nanobind::handle out, nanobind::handle stream)
+      : give(data.is_none() ? ConstElements({}, output(group, out).type) : input(group, data, &of_bools)),
+        take(out.is_none() ? Elements({}, give.type) : output(group, out)),
+        use(group, stream, give.region.place.is_gpu() ? give.region.place : take.region.place) {}
+
+  // The sum of bools is whether any is true, the product whether all are: the results are bools again.
+  ReduceOp reduction(const std::string& name) const {
+    const ReduceOp op = parse_reduce_op(name);
+    if (!of_bools || op == ReduceOp::min || op == ReduceOp::max || !is_arithmetic(op)) return op;
+    if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "there is no average of bools");
+    return op == ReduceOp::sum ? ReduceOp::max : ReduceOp::min;
+  }
+
+  // Enqueued where there is a stream, else complete.
+  Mode mode() const { return use.stream() != nullptr ? Mode::on(*use.stream()) : Mode::wait; }
 };
 
 // The arrays are looked at with the GIL, the rest is done without it. An interruption is raised as what it is.

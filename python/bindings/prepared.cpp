@@ -64,6 +64,19 @@ PyPrepared prepare_exchange(nb::handle self, const nb::list& list) {
   return {std::move(*prepared), gpu, nb::borrow(self), list};
 }
 
+PyPrepared prepare_collective(nb::handle self, const Argument<std::string>& operation, const nb::object& data,
+                              const nb::object& out, const Argument<std::string>& op, const Argument<int>& root) {
+  auto& group = nb::cast<Group&>(self);
+  const std::string &called = operation("operation"), &name = op("op");
+  const int at = root("root");
+  const ArrayPair pair(group, data, out, nb::none());
+  const ReduceOp how = pair.reduction(name);
+  std::optional<Prepared> prepared;
+  without_gil([&] { prepared.emplace(Prepared::of_collective(group, called, pair.give, pair.take, how, at)); });
+  const Place place = pair.give.region.place.is_gpu() ? pair.give.region.place : pair.take.region.place;
+  return {std::move(*prepared), place, nb::borrow(self), nb::make_tuple(data, out)};
+}
+
 // `before`: streams in which the arrays are used, where `stream` is none.
 void start_prepared(PyPrepared& self, nb::handle stream, const nb::list& before) {
   auto& group = nb::cast<Group&>(self.group);
@@ -71,7 +84,7 @@ void start_prepared(PyPrepared& self, nb::handle stream, const nb::list& before)
   std::vector<StreamUse> uses;
   for (const nb::handle each : before) uses.emplace_back(group, each, self.gpu);
   if (!stream.is_none() && use.stream() == nullptr)
-    throw Error(ErrorKind::invalid_input, "a prepared exchange of host arrays is started without stream=");
+    throw Error(ErrorKind::invalid_input, "what is prepared for host arrays is started without stream=");
   without_gil([&] {
     for (const StreamUse& each : uses) each.settle(group);
     use.stream() != nullptr ? self.prepared.start(*use.stream()) : self.prepared.start();
@@ -93,7 +106,7 @@ void prepare_gpu(Group& group, nb::handle array, const Argument<Bytes>& largest)
 }  // namespace
 
 void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
-  nb::class_<PyPrepared>(m, "Prepared", "An exchange that was prepared once. See waywiser.Prepared.")
+  nb::class_<PyPrepared>(m, "Prepared", "What was prepared once. See waywiser.Prepared.")
       .def("start", start_prepared, "stream"_a.none(), "before"_a)
       .def("wait", wait_for_prepared)
       .def_prop_ro("why_staged", [](const PyPrepared& self) { return self.prepared.why_staged(); })
@@ -102,6 +115,8 @@ void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
   type.def(
       "prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
       "neighbors"_a);
+  type.def("prepare_collective", prepare_collective, "operation"_a.none(), "data"_a.none(), "out"_a.none(),
+           "op"_a.none(), "root"_a.none());
   type.def("prepare", prepare_gpu, "array"_a.none(), "largest"_a.none());
 }
 

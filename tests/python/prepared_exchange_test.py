@@ -1,4 +1,4 @@
-"""Exchanges that are prepared once: `group.prepare_exchange`."""
+"""What is prepared once: `group.prepare_exchange`, `group.prepare_collective`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_prepared_on_hosts() -> None:
     try: prepared.start(stream=0)
     except Exception as error: print(error)
     """
-    assert run(3, code) == (0, ["a prepared exchange of host arrays is started without stream="] * 3, "")
+    assert run(3, code) == (0, ["what is prepared for host arrays is started without stream="] * 3, "")
 
 
 def test_prepared_on_gpus_and_streams() -> None:
@@ -196,3 +196,41 @@ def test_what_collectives_need_is_set_up_before_the_first_one() -> None:
     """
     ended, lines, _ = run(2, code, program="import numpy as np, waywiser as ww\n")
     assert (ended, lines) == (0, ["prepare: the array is in host memory, which needs nothing"] * 2)
+
+
+def test_prepared_collectives() -> None:
+    code = """
+    rank, mine, most = group.rank, np.zeros(2), np.zeros(2)
+    most_of_all = group.prepare_collective("all_reduce", mine, most, op="max")
+    told = np.zeros(2, bool)
+    tell = group.prepare_collective("broadcast", told, root=1)
+    rows = np.zeros((3, 2)) if rank == 2 else None
+    gather = group.prepare_collective("gather", mine, rows, root=2)
+    any_of = group.prepare_collective("scan", told, told)
+    for start in range(3):
+        mine[:], told[:] = rank + start, rank == 1
+        most_of_all()
+        gather.start()
+        gather.wait()
+        tell()
+        assert (most == 2 + start).all() and told.all()
+        assert rows is None or rows[:, 1].tolist() == [start, start + 1, start + 2]
+        told[:] = [rank == 0, False]
+        any_of()
+        assert told.tolist() == [True, False]
+    print(most_of_all.explain())
+    unlike = ("scan", mine, np.zeros(2 + rank // 2))
+    for wrong in [("barrier", mine, mine), ("mean", mine, mine), unlike, ("scan", mine)]:
+        try: group.prepare_collective(*wrong)
+        except ww.InputError as error: print(error)
+    """
+    told = [
+        "each start is the group's all_reduce",
+        "rank 0: barrier is no collective of two arrays that can be prepared",
+        "rank 0: 'mean' is no collective operation; there are all_reduce, reduce, reduce_scatter, broadcast, "
+        "all_gather, gather, scatter, all_to_all, barrier, neighbor_exchange, scan, exscan",
+        "rank 2: scan: the output has 3 elements, 2 are needed",
+        "rank 0: scan: the output has 0 elements, 2 are needed",
+    ]
+    code_of_all, lines, problems = run(3, code)
+    assert (code_of_all, sorted(lines), problems) == (0, sorted(told * 3), "")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from waywiser.group.arrays import all_blocks, made, one_block, stream_for, whole_numbers
+from waywiser.group.prepared import Prepared
 from waywiser.group.reducing import Reducing
 from waywiser.group.scalars import S, as_array, as_scalar, is_scalar
 from waywiser.group.types import A, Array, B, ReduceOp, Stream
@@ -184,3 +185,16 @@ class Collectives(Reducing):
         gives, takes = whole_numbers("give", give), whole_numbers("take", take)
         self._core.all_to_all_v(data, gives, out, takes, stream_for(stream, data, out))
         return out
+
+    def prepare_collective(
+        self, operation: str, data: Array | None, out: Array | None = None, op: ReduceOp = "sum", root: int = 0
+    ) -> Prepared:
+        """The same collective of the same arrays, for repeated starts; all ranks of the group prepare it together.
+
+        `operation`: "all_reduce", "reduce", "reduce_scatter", "broadcast", "all_gather", "all_to_all", "gather",
+        "scatter", "scan", "exscan". Each start is that call, with the algorithm that it would take. `out` is needed but
+        at ranks that get nothing and in a broadcast, which fills `data`; `data` is not needed at ranks that give
+        nothing. Arrays on GPUs are set up as by `prepare`. Raises as all_reduce, at all ranks.
+        """
+        taken = data if operation == "broadcast" else out
+        return Prepared(self._core.prepare_collective(operation, data, taken, op, root), [(data, out)])

@@ -9,7 +9,7 @@ from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
 from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, Told, new_status, place_for, tell
 from waywiser.group.null_rank import PROC_NULL, Nothing
-from waywiser.group.prepared import Exchange, Prepared, part_for_core
+from waywiser.group.prepared import Exchange, Prepared, array_of, part_for_core
 from waywiser.group.rank import Rank
 from waywiser.group.types import A, Array, Stream
 
@@ -119,7 +119,8 @@ class Messages(Rank):
             (each.rank, part_for_core(each.give), part_for_core(each.take), each.give_tag, each.take_tag)
             for each in fixed
         ]
-        return Prepared(self._core.prepare_exchange(parts), fixed)
+        arrays = [(array_of(each.give), array_of(each.take)) for each in fixed]
+        return Prepared(self._core.prepare_exchange(parts), arrays)
 
 
 def _listed(neighbors: Sequence[Exchange]) -> list[Exchange]:

@@ -1,4 +1,4 @@
-"""Exchanges that are prepared once and started often."""
+"""Exchanges and collectives that are prepared once and started often."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Exchange(NamedTuple):
 
 
 class Prepared:
-    """An exchange with fixed neighbours and arrays: call `start()` and `wait()` any number of times; it keeps its
-    arrays.
+    """An exchange with fixed neighbours, or a collective, of fixed arrays: call `start()` and `wait()` any number of
+    times; it keeps its arrays.
 
-    All ranks of the group start it equally often; a start counts as a collective. On GPUs that reach each other it is
-    one kernel, whatever the number of neighbours.
+    All ranks of the group start it equally often; a start counts as a collective. On GPUs that reach each other an
+    exchange is one kernel, whatever the number of neighbours.
     """
 
-    def __init__(self, core: _core.Prepared, neighbors: Sequence[Exchange]) -> None:
+    def __init__(self, core: _core.Prepared, arrays: Sequence[tuple[Any, Any]]) -> None:
         self._core = core
-        self._neighbors = neighbors
+        self._arrays = arrays
 
     def start(self, *, stream: Stream = None) -> None:
         """Begins a start. With `stream` it is enqueued there, needs no `wait()`, and can be captured in a graph.
@@ -60,7 +60,7 @@ class Prepared:
         if stream is not None:
             self._core.start(stream_for(stream), [])
             return
-        streams = {stream_for(None, array_of(each.give), array_of(each.take)) for each in self._neighbors}
+        streams = {stream_for(None, *pair) for pair in self._arrays}
         self._core.start(None, list(streams - {None}))
 
     def wait(self) -> None:

@@ -424,11 +424,16 @@ WW_API int ww_wait_signal(ww_window* window, size_t offset, uint64_t at_least);
 /* Returns when all puts and signals of this rank, in all windows, have arrived. */
 WW_API int ww_flush(ww_group* group);
 
-/* Prepared exchanges: all ranks, also those without neighbours, prepare one together and start it often. The arrays
- * must live as long. ------------------------------------------------------------------------------------------------
+/* Prepared exchanges and collectives: all ranks, also those without neighbours, prepare one together and start it
+ * often. The arrays must live as long. ------------------------------------------------------------------------------
  */
 
 WW_API int ww_prepare_exchange(ww_group* group, const ww_exchange* neighbors, size_t count, ww_prepared** prepared);
+/* A collective by its name: "all_reduce", "reduce", "reduce_scatter", "broadcast" (of `output`), "all_gather",
+ * "all_to_all", "gather", "scatter", "scan" or "exscan", with arrays and `count` as in the call ww_NAME. `op` and
+ * `root` are for calls that have them. Each start is that call. Errors: those of the call, at all ranks. */
+WW_API int ww_prepare_collective(ww_group* group, const char* operation, const void* input, void* output, size_t count,
+                                 ww_type type, ww_op op, int root, ww_prepared** prepared);
 /* Collective. With a stream it is enqueued, without a call of ww_prepared_wait; with NULL it only begins. */
 WW_API int ww_prepared_start(ww_prepared* prepared, ww_stream* stream);
 /* Waits for the start begun by ww_prepared_start(prepared, NULL); required before the next start. */

@@ -22,18 +22,6 @@ std::size_t total(const std::vector<std::size_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
-// The other array of a rank that is not the root is not used.
-bool uses_both(const CollectiveCall& wanted) {
-  const bool to_root = wanted.operation == Collective::gather || wanted.operation == Collective::reduce;
-  return wanted.rank == wanted.root || !(to_root || wanted.operation == Collective::scatter);
-}
-
-Bytes own_block(const CollectiveCall& wanted) {
-  const Bytes size = bytes_of(wanted.as.type);
-  if (wanted.counts.empty()) return static_cast<std::size_t>(wanted.rank) * wanted.count * size;
-  return std::accumulate(wanted.counts.begin(), wanted.counts.begin() + wanted.rank, std::size_t{0}) * size;
-}
-
 }  // namespace
 
 // What sets GPUs up comes before the call's number: at other ranks another call may do it, a message for example.
@@ -41,13 +29,10 @@ Bytes own_block(const CollectiveCall& wanted) {
 Future Group::State::run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode) {
   std::vector<std::byte> copy;
   try {
-    if (share_memory(input.region, output.region) && uses_both(wanted)) {
-      const bool copies = mode.stream() == nullptr && !mode.begins() && !input.region.place.is_gpu();
-      check_apart(wanted.as.kind, {input.region, output.region, own_block(wanted), copies});
-      if (wanted.operation == Collective::all_to_all) {
-        copy.assign(input.region.data, input.region.data + input.region.bytes);
-        input.region.data = copy.data();
-      }
+    check_shared(wanted, input, output, mode.stream() == nullptr && !mode.begins() && !input.region.place.is_gpu());
+    if (wanted.operation == Collective::all_to_all && share_memory(input.region, output.region)) {
+      copy.assign(input.region.data, input.region.data + input.region.bytes);
+      input.region.data = copy.data();
     }
     if (mode.stream() != nullptr && !mode.stream()->place().is_gpu())
       mode.stream()->synchronize(Deadline::in(session().timeout()));
@@ -69,8 +54,12 @@ Future Group::State::run(CollectiveCall wanted, ConstElements input, Elements ou
   return {};
 }
 
-Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode) {
-  return group.state_->run(std::move(wanted), input, output, mode);
+Future run(Group& group, const WantedCollective& wanted, Mode mode) { return group.state_->run(wanted, mode); }
+
+Future Group::State::run(WantedCollective wanted, Mode mode) {
+  const std::lock_guard lock(*core);
+  CollectiveCall call = numbered(*core, wanted);
+  return run(std::move(call), wanted.input, wanted.output, mode);
 }
 
 Future Group::barrier(Mode mode) {
@@ -81,45 +70,23 @@ Future Group::barrier(Mode mode) {
 }
 
 Future Group::broadcast(Elements data, int root, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  state_->core->check_rank(root, "broadcast from");
-  return state_->run(state_->core->next_collective(Collective::broadcast, data, data.count(), ReduceOp::sum, root),
-                     data, data, mode);
+  return state_->run({Collective::broadcast, {}, data, ReduceOp::sum, root}, mode);
 }
 
 Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  state_->core->check_rank(root, "reduce to");
-  check_reduces(CallKind::reduce, input, output, op);
-  if (rank() == root)
-    check_count(CallKind::reduce, "the output", output.count(), input.count());
-  else
-    output = Elements({nullptr, 0, input.region.place}, input.type);
-  return state_->run(state_->core->next_collective(Collective::reduce, input, input.count(), op, root), input, output,
-                     mode);
+  return state_->run({Collective::reduce, input, output, op, root}, mode);
 }
 
 Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  check_reduces(CallKind::all_reduce, input, output, op);
-  check_count(CallKind::all_reduce, "the output", output.count(), input.count());
-  return state_->run(state_->core->next_collective(Collective::all_reduce, input, input.count(), op), input, output,
-                     mode);
+  return state_->run({Collective::all_reduce, input, output, op}, mode);
 }
 
 Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  check_reduces(CallKind::reduce_scatter, input, output, op);
-  check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->core->next_collective(Collective::reduce_scatter, input, output.count(), op), input,
-                     output, mode);
+  return state_->run({Collective::reduce_scatter, input, output, op}, mode);
 }
 
 Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  check_types(CallKind::all_gather, input, output);
-  check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->core->next_collective(Collective::all_gather, input, input.count()), input, output, mode);
+  return state_->run({Collective::all_gather, input, output}, mode);
 }
 
 Future Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Mode mode) {
@@ -134,15 +101,7 @@ Future Group::all_gather_v(ConstElements input, Elements output, std::span<const
 }
 
 Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  check_types(CallKind::all_to_all, input, output);
-  check_count(CallKind::all_to_all, "the output", output.count(), input.count());
-  const auto ranks = static_cast<std::size_t>(size());
-  if (input.count() % ranks != 0)
-    refuse(CallKind::all_to_all,
-           std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
-  return state_->run(state_->core->next_collective(Collective::all_to_all, input, input.count() / ranks), input, output,
-                     mode);
+  return state_->run({Collective::all_to_all, input, output}, mode);
 }
 
 Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
@@ -161,13 +120,7 @@ Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> giv
 }
 
 Future Group::gather(ConstElements input, Elements output, int root, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  state_->core->check_rank(root, "gather to");
-  check_types(CallKind::gather, input, output);
-  if (rank() == root)
-    check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->core->next_collective(Collective::gather, input, input.count(), ReduceOp::sum, root),
-                     input, output, mode);
+  return state_->run({Collective::gather, input, output, ReduceOp::sum, root}, mode);
 }
 
 Future Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Mode mode) {
@@ -184,13 +137,7 @@ Future Group::gather_v(ConstElements input, Elements output, std::span<const std
 }
 
 Future Group::scatter(ConstElements input, Elements output, int root, Mode mode) {
-  const std::lock_guard lock(*state_->core);
-  state_->core->check_rank(root, "scatter from");
-  check_types(CallKind::scatter, input, output);
-  if (rank() == root)
-    check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
-  return state_->run(state_->core->next_collective(Collective::scatter, output, output.count(), ReduceOp::sum, root),
-                     input, output, mode);
+  return state_->run({Collective::scatter, input, output, ReduceOp::sum, root}, mode);
 }
 
 Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,

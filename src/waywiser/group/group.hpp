@@ -15,9 +15,9 @@ namespace waywiser {
 
 class GroupCore;
 class Platform;
-struct CollectiveCall;
 struct Envelope;
 struct JoinOptions;
+struct WantedCollective;
 
 // The first array on a GPU opens CUDA; all other options come from the environment.
 [[gnu::visibility("default")]] const JoinOptions& usual_options();
@@ -162,7 +162,7 @@ class [[gnu::visibility("default")]] Group {
   void synchronize(Stream& stream);
 
   // For an exchange that repeats, at less cost. Collective: ranks without neighbours call it too. Prepared::of_parts
-  // serves boxes and lists of elements, Prepared::of_schedule any schedule.
+  // serves boxes and lists of elements, Prepared::of_collective a collective, Prepared::of_schedule any schedule.
   Prepared prepare_exchange(std::span<const Exchange> neighbors);
 
   // One-sided access to memory that all ranks have exposed: all in host memory, or all on GPUs. For GPU memory all
@@ -194,7 +194,7 @@ class [[gnu::visibility("default")]] Group {
   friend bool authenticated(const Group& group);
   friend const std::shared_ptr<GroupCore>& core_of(const Group& group);
   friend void leave_to_end(Group& group) noexcept;
-  friend Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
+  friend Future run(Group& group, const WantedCollective& wanted, Mode mode);
 
   struct StatePointer : std::shared_ptr<State> {
     StatePointer(std::shared_ptr<State> state) noexcept : std::shared_ptr<State>(std::move(state)) {}

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "waywiser/collective/call.hpp"
 #include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/group/gpu_calls.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/group/group_messages.hpp"
+#include "waywiser/group/wanted_collective.hpp"
 
 namespace waywiser {
 
@@ -16,6 +16,8 @@ struct [[gnu::visibility("hidden")]] Group::State {
   Session& session() const noexcept { return core->session(); }
   // Runs a collective: on the GPUs if they can, else on the hosts.
   Future run(CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
+  // Checks the arguments first.
+  Future run(WantedCollective wanted, Mode mode);
 
   const std::shared_ptr<GroupCore> core;  // shared with windows
   HostCollectives hosts;
@@ -25,7 +27,6 @@ struct [[gnu::visibility("hidden")]] Group::State {
 };
 
 const std::shared_ptr<GroupCore>& core_of(const Group& group);
-// Runs a collective: on the GPUs if they can, else on the hosts. The caller holds the lock of core_of(group).
-Future run(Group& group, CollectiveCall wanted, ConstElements input, Elements output, Mode mode);
+Future run(Group& group, const WantedCollective& wanted, Mode mode);
 
 }  // namespace waywiser

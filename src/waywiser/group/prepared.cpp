@@ -9,39 +9,11 @@
 #include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/neighbor_exchange/array_exchange.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
+#include "waywiser/group/array_places.hpp"
 #include "waywiser/group/prepared_state.hpp"
 
 namespace waywiser {
 namespace {
-
-// Where the arrays of one rank lie, as it tells the other ranks.
-struct ArrayPlaces {
-  bool host = false, gpu = false;
-};
-
-Place gpu_of(std::span<const Elements> arrays) {
-  const auto found = std::ranges::find_if(
-      arrays, [](const Elements& each) { return each.region.bytes != 0 && each.region.place.is_gpu(); });
-  return found == arrays.end() ? Place{} : found->region.place;
-}
-
-std::vector<ArrayPlaces> places_of_all(GroupCore& core, std::span<const Elements> arrays) {
-  ArrayPlaces mine;
-  for (const Elements& each : arrays)
-    if (each.region.bytes != 0) (each.region.place.is_gpu() ? mine.gpu : mine.host) = true;
-  std::vector<ArrayPlaces> all(static_cast<std::size_t>(core.size()));
-  core.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
-  return all;
-}
-
-// The same text at all ranks; empty: kernels serve it.
-std::string why_no_gpus(const std::vector<ArrayPlaces>& places) {
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    if (places[rank].host) return "rank " + std::to_string(rank) + " has arrays of the host";
-    if (!places[rank].gpu) return "rank " + std::to_string(rank) + " has no array of a GPU";
-  }
-  return {};
-}
 
 void check_reductions(const Schedule& schedule, ReduceOp op) {
   for (const Step& step : schedule.steps) {
@@ -129,6 +101,10 @@ void Prepared::State::check_is_over() const {
 void Prepared::State::start(Stream& stream) {
   const std::lock_guard lock(*group->core);
   check_is_over();
+  if (collective) {
+    group->run(*collective, Mode::on(stream));
+    return;
+  }
   const Call call = next_call();
   if (on_gpus) {
     const InCall in_call(group->session(), call);
@@ -150,6 +126,10 @@ void Prepared::State::start(Stream& stream) {
 void Prepared::State::start() {
   const std::lock_guard lock(*group->core);
   check_is_over();
+  if (collective) {
+    begun = group->run(*collective, Mode::begin);
+    return begun.keep(owner);
+  }
   const Call call = next_call();
   if (!on_gpus && !on_hosts) {
     packed->pack();
@@ -205,6 +185,7 @@ const std::string& Prepared::why_copied() const {
 }
 
 std::string Prepared::explain() const {
+  if (held().collective) return "each start is the group's " + std::string(name(held().collective->operation));
   if (held().on_gpus) return held().on_gpus->explain();
   if (held().on_hosts) return "a schedule of the hosts";
   return "messages of the hosts or of streams: " + held().why_staged;

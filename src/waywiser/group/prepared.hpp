@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "waywiser/comm/elements.hpp"
 
@@ -23,10 +24,11 @@ struct Exchange {
 };
 
 // An operation on arrays that stay the same, prepared once by all ranks of a group together (Group::prepare_exchange,
-// of_schedule) and then started any number of times. A start counts as a collective: all ranks start equally often. If
-// the arrays are on GPUs that reach each other, a start is one kernel, whatever the number of neighbours. The arrays
-// must outlive this object, and this object must outlive every graph replay that has captured a start. One that was
-// moved from can be assigned to and destroyed; its calls throw invalid_input.
+// of_collective, of_schedule) and then started any number of times. A start counts as a collective: all ranks start
+// equally often. If the arrays are on GPUs that reach each other, a start of an exchange or a schedule is one kernel,
+// whatever the number of neighbours. The arrays must outlive this object, and this object must outlive every graph
+// replay that has captured a start. One that was moved from can be assigned to and destroyed; its calls throw
+// invalid_input.
 class [[gnu::visibility("default")]] Prepared {
  public:
   // Collective. Prepares any schedule that the ranks have made, on the schedule's caller-owned arrays, in their order:
@@ -34,6 +36,12 @@ class [[gnu::visibility("default")]] Prepared {
   // schedule, if it is not valid or does not match those of the other ranks.
   static Prepared of_schedule(Group& group, Schedule schedule, std::span<const Elements> arrays,
                               ReduceOp op = ReduceOp::sum);
+  // Collective. Prepares the group's collective of this name ("all_reduce", "scan", ...; not barrier, and none with
+  // counts): each start is that call with these arrays, by the algorithm that it would take. For a broadcast `output`
+  // is the array, and `input` is not used. Arrays of GPUs are set up as by Group::prepare. Throws invalid_input at all
+  // ranks if the call of one is not valid or does not match those of the others.
+  static Prepared of_collective(Group& group, std::string_view operation, ConstElements input, Elements output,
+                                ReduceOp op = ReduceOp::sum, int root = 0);
   // Collective. Prepares an exchange of parts whose elements may lie apart. `arrays`: for each neighbour in order, the
   // array given and the array taken. Throws invalid_input like Group::prepare_exchange.
   static Prepared of_parts(Group& group, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays);
@@ -45,7 +53,8 @@ class [[gnu::visibility("default")]] Prepared {
   ~Prepared();
 
   // Enqueues a start behind earlier work of the stream, which must belong to the arrays' GPU; it can be captured.
-  // Throws invalid_input for host arrays. If no kernel serves it, it waits for the stream and is complete on return.
+  // Throws invalid_input for host arrays, unless the operation is a collective. If no kernel serves it, it waits for
+  // the stream and is complete on return.
   void start(Stream& stream);
   // Begins a start; the arrays belong to the operation until wait() has returned, which must come before the next
   // start. No stream may be using GPU arrays.

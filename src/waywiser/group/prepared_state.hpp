@@ -14,11 +14,14 @@
 
 namespace waywiser {
 
-// The parts of a prepared operation, for the group that makes it. One of three executors runs it.
+// The parts of a prepared operation, for the group that makes it. One of three executors runs it,
+// or it is a call of the group.
 struct [[gnu::visibility("hidden")]] Prepared::State {
   // Collective. `exchange`: the same operation as messages, if it has that form, for arrays that no executor serves.
   State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
         std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange, ReduceOp op);
+  // Collective.
+  State(std::shared_ptr<Group::State> of, const WantedCollective& wanted);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
@@ -28,6 +31,7 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
   void wait();
 
   const std::shared_ptr<Group::State> group;
+  const std::optional<WantedCollective> collective;
   std::shared_ptr<PackedArrays> packed;  // carried by messages
   std::vector<Exchange> messages;
   const ReduceOp reduce_op;

@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
@@ -13,19 +12,6 @@
 
 namespace waywiser {
 namespace {
-
-Future scanned(Group& group, Collective operation, ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  GroupCore& core = *core_of(group);
-  const std::lock_guard lock(core);
-  const CallKind kind = kind_of(operation);
-  if (op == ReduceOp::avg) refuse(kind, "there is no avg");
-  if (operation == Collective::exscan && core.rank() == 0)
-    output = Elements({nullptr, 0, input.region.place}, input.type);
-  else
-    check_count(kind, "the output", output.count(), input.count());
-  check_reduces(kind, input, output, op);
-  return run(group, core.next_collective(operation, input, input.count(), op), input, output, mode);
-}
 
 // The location of each element whose value is the one that was found. Both are reduced with themselves before they are
 // compared: then a NaN has the bits that a reduction gives it.
@@ -57,11 +43,11 @@ void locate(Group& group, ReduceOp op, ConstElements values, std::span<const std
 }  // namespace
 
 Future scan(Group& group, ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  return scanned(group, Collective::scan, input, output, op, mode);
+  return run(group, {Collective::scan, input, output, op}, mode);
 }
 
 Future exscan(Group& group, ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  return scanned(group, Collective::exscan, input, output, op, mode);
+  return run(group, {Collective::exscan, input, output, op}, mode);
 }
 
 void minloc(Group& group, ConstElements values, std::span<const std::int64_t> locations, Elements found,

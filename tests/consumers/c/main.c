@@ -48,6 +48,40 @@ static void names(void) {
   CHECK(ww_rank(NULL) == -1 && ww_size(NULL) == 0 && ww_timeout(NULL) == 0);
 }
 
+// Every collective that can be prepared, twice.
+static void prepare_collectives(void) {
+  static const char* const names[] = {"all_reduce", "reduce",  "reduce_scatter", "broadcast", "all_gather",
+                                      "all_to_all", "gather", "scatter",        "scan",      "exscan"};
+  for (int which = 0; which < 10; ++which) {
+    double input[all], output[all];
+    ww_prepared* prepared = NULL;
+    DO(ww_prepare_collective(group, names[which], input, output, count, WW_FLOAT64, WW_MAX, 0, &prepared));
+    for (int start = 0; start < 2; ++start) {
+      fill(input, rank + start, all);
+      fill(output, which == 3 ? rank + start : 1000, all);
+      DO(ww_prepared_start(prepared, NULL));
+      DO(ww_prepared_wait(prepared));
+      const double highest = value(size - 1 + start, 1), lowest = value(start, 1), none = value(1000, 1);
+      const double wanted[] = {highest,
+                               rank == 0 ? highest : none,
+                               value(size - 1 + start, rank * count + 1),
+                               lowest,
+                               lowest,
+                               value(start, rank * count + 1),
+                               rank == 0 ? lowest : none,
+                               value(start, rank * count + 1),
+                               value(rank + start, 1),
+                               rank == 0 ? none : value(rank - 1 + start, 1)};
+      CHECK(output[1] == wanted[which]);
+    }
+    ww_prepared_free(prepared);
+  }
+  ww_prepared* none = NULL;
+  REFUSED(ww_prepare_collective(group, "barrier", NULL, NULL, 0, WW_FLOAT64, WW_SUM, 0, &none), WW_INVALID_INPUT,
+          "barrier is no collective of two arrays");
+  CHECK(none == NULL);
+}
+
 // The messages come in the reverse of the order in which they are waited for.
 static void several_futures(int before, int next) {
   double came[3] = {-1, -1, -1}, sent[3] = {10, 11, 12};
@@ -127,6 +161,7 @@ static void messages(void) {
   }
   ww_prepared_free(prepared);
   ww_prepared_free(NULL);
+  prepare_collectives();
 }
 
 // (0 + i) of each rank but the first, which has 1.

@@ -3,7 +3,7 @@ program consumer
   use waywiser
   implicit none
   integer, parameter :: n = 1000
-  type(c_ptr) :: group, window
+  type(c_ptr) :: group, window, prepared
   type(c_ptr), target :: future
   type(ww_join_options) :: options
   real(c_double), target :: x(n), total(n)
@@ -40,6 +40,13 @@ program consumer
   call check(ww_maxloc(group, c_loc(x), spread(int(10 * me, c_int64_t), 1, n), c_loc(total), places, int(n, c_size_t), &
     ww_float64))
   if (any(total /= ranks) .or. any(places /= 10 * (ranks - 1))) error stop 'maxloc'
+
+  call check(ww_prepare_collective(group, 'all_reduce'//c_null_char, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, &
+    ww_max, 0, prepared))
+  call check(ww_prepared_start(prepared, c_null_ptr))
+  call check(ww_prepared_wait(prepared))
+  call ww_prepared_free(prepared)
+  if (any(total /= ranks)) error stop 'a prepared all_reduce'
 
   call check(ww_recv(group, c_loc(total), int(n, c_size_t), ww_float64, before, 5, ww_begin(future)))
   call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 5, ww_wait))

@@ -125,6 +125,8 @@ def messages(group: ww.Group) -> None:
     prepared()
     assert y.tolist() == [0, 1, 4, 5] and prepared.why_staged == prepared.why_copied == ""
     assert prepared.explain() == "a schedule of the hosts"
+    scan: ww.Prepared = group.prepare_collective("scan", x, y, op="max")
+    scan()
 
 
 def windows(group: ww.Group) -> None:

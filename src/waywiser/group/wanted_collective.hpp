@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+#include "waywiser/collective/group_core.hpp"
+
+namespace waywiser {
+
+// A collective without lists of counts, as a program asks for it.
+struct WantedCollective {
+  Collective operation = Collective::barrier;
+  ConstElements input;  // broadcast: not used
+  Elements output;
+  ReduceOp op = ReduceOp::sum;
+  int root = -1;  // of an operation without a root: any
+};
+
+// Checks the arguments, then takes the call's number. Leaves the arrays that this rank uses. Throws invalid_input.
+CollectiveCall numbered(GroupCore& core, WantedCollective& wanted);
+
+// Throws invalid_input if the arrays share memory as the call does not allow. `copies`: an all_to_all whose arrays are
+// the same reads a copy.
+void check_shared(const CollectiveCall& call, ConstElements input, Elements output, bool copies);
+
+// Throws invalid_input for what is no collective of arrays.
+Collective parse_prepared(std::string_view operation);
+
+}  // namespace waywiser
