@@ -4,6 +4,7 @@
 
 #include "bindings/argument.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/group/taken_message.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -52,6 +53,28 @@ std::optional<MessageStatus> probe(Group& self, const Argument<int>& from, const
   std::optional<MessageStatus> found;
   without_gil([&] { found = self.probe(source, mark, longest); });
   return found;
+}
+
+// Keeps the group that it was taken of.
+struct PyTakenMessage {
+  TakenMessage taken;
+  nb::object group;
+};
+
+std::optional<PyTakenMessage> take_found(const nb::object& self, const Argument<int>& from, const Argument<int>& tag,
+                                         const Argument<std::optional<double>>& patience) {
+  auto& group = nb::cast<Group&>(self);
+  const int source = from("source"), mark = tag("tag");
+  const std::optional<double>& longest = patience("patience");
+  std::optional<TakenMessage> found;
+  without_gil([&] { found = mprobe(group, source, mark, longest); });
+  if (!found) return {};
+  return PyTakenMessage{std::move(*found), self};
+}
+
+void receive_taken(PyTakenMessage& self, nb::handle out) {
+  const Elements into = output(nb::cast<Group&>(self.group), out);
+  without_gil([&] { self.taken.receive(into); });
 }
 
 void sendrecv(Group& self, nb::handle data, const Argument<int>& to, nb::handle out, const Argument<int>& from,
@@ -129,12 +152,16 @@ void bind_messages(nb::module_& m, nb::class_<Group>& type) {
       .def_ro("tag", &MessageStatus::tag)
       .def_prop_ro("type", [](const MessageStatus& self) { return name(self.type); })
       .def_ro("count", &MessageStatus::count);
+  nb::class_<PyTakenMessage>(m, "TakenMessage", "See waywiser.TakenMessage.")
+      .def_prop_ro("status", [](const PyTakenMessage& self) { return self.taken.status(); })
+      .def("recv", receive_taken, "out"_a.none());
   m.attr("ANY_SOURCE") = any_source;
   m.attr("ANY_TAG") = any_tag;
   type.def("send", send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());
   type.def("recv", recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none(),
            "status"_a.none() = nb::none());
   type.def("probe", probe, "source"_a.none(), "tag"_a.none(), "patience"_a.none());
+  type.def("mprobe", take_found, "source"_a.none(), "tag"_a.none(), "patience"_a.none());
   type.def("sendrecv", sendrecv, "data"_a.none(), "to"_a.none(), "out"_a.none(), "source"_a.none(), "tag"_a.none(),
            "stream"_a.none());
   type.def("start_send", start_send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());

@@ -48,6 +48,7 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
   ww_stream* stream = nullptr;
   ww_future* future = nullptr;
   ww_message_status status{};
+  ww_message* message = nullptr;
   const std::vector<std::function<int(ww_group*)>> of_groups = {
       [&](auto g) { return ww_close(g); },
       [&](auto g) { return ww_abort(g, "why"); },
@@ -58,6 +59,7 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
       [&](auto g) { return ww_recv_status(g, x, 1, WW_FLOAT64, 0, 0, &status, WW_WAIT); },
       [&](auto g) { return ww_recv_status(g, x, 1, WW_FLOAT64, 0, 0, &status, ww_begin(&future)); },
       [&](auto g) { return ww_probe(g, 0, 0, &status); },
+      [&](auto g) { return ww_mprobe(g, 0, 0, 0, &status, &message); },
       [&](auto g) { return ww_iprobe(g, 0, 0, 0, &done, &status); },
       [&](auto g) { return ww_sendrecv(g, x, 1, 0, x + 1, 1, 0, WW_FLOAT64, 0, WW_WAIT); },
       [&](auto g) { return ww_neighbor_exchange(g, nullptr, 0, WW_WAIT); },
@@ -114,6 +116,9 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
       [&] { return ww_recv_status(group_, x, 1, WW_FLOAT64, 0, 0, nullptr, ww_begin(&future)); },
       [&] { return ww_probe(group_, 0, 0, nullptr); },
       [&] { return ww_iprobe(group_, 0, 0, 0, nullptr, &status); },
+      [&] { return ww_mprobe(group_, 0, 0, 0, nullptr, &message); },
+      [&] { return ww_mprobe(group_, 0, 0, 0, &status, nullptr); },
+      [&] { return ww_mrecv(nullptr, x, 1, WW_FLOAT64); },
       [&] { return ww_iprobe(group_, 0, 0, 0, &done, nullptr); },
       [&] { return ww_prepare_exchange(group_, nullptr, 0, nullptr); },
       [&] { return ww_prepare_exchange(group_, nullptr, 1, &prepared); },
@@ -138,6 +143,8 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
   EXPECT_EQ(stream, nullptr);
   EXPECT_EQ(memory, nullptr);
   EXPECT_EQ(future, nullptr);
+  EXPECT_EQ(message, nullptr);
+  ww_message_free(nullptr);
   ww_future_free(nullptr);
   ww_window_free(nullptr);
   ww_prepared_free(nullptr);

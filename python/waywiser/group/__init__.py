@@ -16,7 +16,7 @@ from waywiser.group.future import Future, wait_all, wait_any
 from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, from_unique_id, join, unique_id
-from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus
+from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, TakenMessage
 from waywiser.group.null_rank import PROC_NULL
 from waywiser.group.prepared import Exchange, Indexed, Prepared
 from waywiser.group.types import Array, ElementName, ElementType, OnFailure, ReduceOp, Stream
@@ -41,6 +41,7 @@ __all__ = [
     "Prepared",
     "ReduceOp",
     "Stream",
+    "TakenMessage",
     "Window",
     "cuda_gpus",
     "find_gpus",

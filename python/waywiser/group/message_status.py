@@ -1,4 +1,4 @@
-"""Any rank and any tag in place of one, and what a receive or a probe says about a message."""
+"""Any rank and any tag in place of one; what a receive or a probe says about a message; a message that is taken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from waywiser.errors import InputTypeError
-from waywiser.group.types import ElementName
+from waywiser.group.types import A, ElementName
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -57,6 +57,29 @@ class MessageStatus:
 
     def __repr__(self) -> str:
         return f"<waywiser.MessageStatus: {self.count} {self.type} from rank {self.source}, tag {self.tag}>"
+
+
+class TakenMessage:
+    """A message that `Group.mprobe` has taken: no receive and no probe sees it any more. Without `recv` it is lost."""
+
+    def __init__(self, core: _core.TakenMessage | None, status: MessageStatus) -> None:
+        self._core = core
+        self._status = status
+
+    @property
+    def status(self) -> MessageStatus:
+        """Who has sent how much. Raises nothing."""
+        return self._status
+
+    def recv(self, out: A) -> A:
+        """Once: fills the beginning of `out` with the message, in host memory. Returns `out`.
+
+        Raises as every call; InputError, and the message stays, for an array of another type or one that is too short;
+        UnavailableError for an array on a GPU.
+        """
+        if self._core is not None:
+            self._core.recv(out)
+        return out
 
 
 def place_for(status: MessageStatus | None) -> _core.MessageStatus | None:

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
-from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, Told, new_status, place_for, tell
+from waywiser.group.message_status import (
+    ANY_SOURCE,
+    ANY_TAG,
+    MessageStatus,
+    TakenMessage,
+    Told,
+    new_status,
+    place_for,
+    tell,
+)
 from waywiser.group.null_rank import PROC_NULL, Nothing
 from waywiser.group.prepared import Exchange, Prepared, array_of, part_for_core
 from waywiser.group.rank import Rank
@@ -72,6 +81,17 @@ class Messages(Rank):
             return new_status(FROM_NOBODY)
         core = self._core.probe(source, tag, patience)
         return None if core is None else new_status(core)
+
+    def mprobe(
+        self, source: int = ANY_SOURCE, tag: int = ANY_TAG, patience: float | None = None
+    ) -> TakenMessage | None:
+        """Like probe, and takes the message: no receive and no other probe sees it any more. With `patience` it waits
+        at most so many seconds; None if no message has come. Raises as iprobe.
+        """
+        if source == PROC_NULL:
+            return TakenMessage(None, new_status(FROM_NOBODY))
+        core = self._core.mprobe(source, tag, patience)
+        return None if core is None else TakenMessage(core, new_status(core.status))
 
     def sendrecv(self, data: Array, to: int, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
         """Sends to one rank and receives from another at the same time. Returns `out`. Raises as send."""

@@ -15,6 +15,7 @@
 #include "waywiser/device/memory.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/group/prepared.hpp"
+#include "waywiser/group/taken_message.hpp"
 #include "waywiser/group/window.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
@@ -49,6 +50,10 @@ struct ww_future {
   waywiser::MessageStatus status;  // of a receive, which tells it to the program
   ww_message_status* told = nullptr;
   waywiser::Future future;  // uses the status
+};
+struct ww_message {
+  waywiser::TakenMessage taken;
+  const ww_group* group;
 };
 struct ww_window {
   waywiser::Window window;

@@ -63,6 +63,27 @@ int ww_iprobe(ww_group* group, int from, int tag, double patience, int* found, w
   });
 }
 
+int ww_mprobe(ww_group* group, int from, int tag, double patience, ww_message_status* status, ww_message** message) {
+  return guarded([&] {
+    ww_message_status& place = given(status, "the place for the status");
+    given(message, "the address for the message") = nullptr;
+    auto taken =
+        mprobe(given(group, "the group").group, from, tag, patience < 0 ? std::nullopt : std::optional(patience));
+    if (!taken) return;
+    tell(taken->status(), place);
+    *message = new ww_message{std::move(*taken), group};
+  });
+}
+
+int ww_mrecv(ww_message* message, void* data, size_t count, ww_type type) {
+  return guarded([&] {
+    ww_message& from = given(message, "the message");
+    from.taken.receive(elements(*from.group, data, count, type));
+  });
+}
+
+void ww_message_free(ww_message* message) { delete message; }
+
 int ww_sendrecv(ww_group* group, const void* data, size_t count, int to, void* into, size_t into_count, int from,
                 ww_type type, int tag, ww_mode mode) {
   return call_in_mode(group, mode, [&](Mode when) {

@@ -98,6 +98,7 @@ typedef enum ww_halo_variant WW_ANY_INT {
 
 typedef struct ww_group ww_group;
 typedef struct ww_future ww_future;
+typedef struct ww_message ww_message;
 typedef struct ww_window ww_window;
 typedef struct ww_prepared ww_prepared;
 typedef struct ww_halo ww_halo;
@@ -289,8 +290,8 @@ WW_API int ww_join_by_id(const ww_join_options* options, const ww_unique_id* id,
 /* Waits until all ranks have closed and all enqueued GPU operations have ended. Afterwards only ww_group_free may be
  * called. Returns the error of a failed GPU operation if no call has returned it yet. */
 WW_API int ww_close(ww_group* group);
-/* NULL is allowed. Free its windows, prepared exchanges, halo exchanges and streams before. If a rank has not closed,
- * freeing its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
+/* NULL is allowed. Free its windows, taken messages, prepared exchanges, halo exchanges and streams before. If a rank
+ * has not closed, freeing its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
 WW_API void ww_group_free(ww_group* group);
 /* Ends this group and all others of the job at once: all calls of all ranks return an error with `why`, those under way
  * too, and kernels that wait stop. Waits for nobody; any thread may call it, while another one is in a call. */
@@ -331,6 +332,14 @@ WW_API int ww_recv_status(ww_group* group, void* data, size_t count, ww_type typ
 WW_API int ww_probe(ww_group* group, int from, int tag, ww_message_status* status);
 /* The same, but waits at most `patience` seconds, 0 or more; if no message has come, *found is 0. */
 WW_API int ww_iprobe(ww_group* group, int from, int tag, double patience, int* found, ww_message_status* status);
+/* The same, and takes the message: no receive and no probe sees it any more. A patience below 0 waits as every call.
+ * *message is NULL if none has come. */
+WW_API int ww_mprobe(ww_group* group, int from, int tag, double patience, ww_message_status* status,
+                     ww_message** message);
+/* Once: copies it into an array of host memory of its type, and of at least its length. */
+WW_API int ww_mrecv(ww_message* message, void* data, size_t count, ww_type type);
+/* NULL is allowed. A message that has not been received is lost. */
+WW_API void ww_message_free(ww_message* message);
 /* `data` and `into` may be the same array, if the mode is WW_WAIT. */
 WW_API int ww_sendrecv(ww_group* group, const void* data, size_t count, int to, void* into, size_t into_count, int from,
                        ww_type type, int tag, ww_mode mode);

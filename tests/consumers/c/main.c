@@ -129,6 +129,20 @@ static void messages(void) {
   DO(ww_iprobe(group, WW_ANY_SOURCE, 8, 0, &found, &status));
   CHECK(found == 0);
 
+  ww_message* message = NULL;
+  DO(ww_send(group, mine, count, WW_FLOAT64, next, 18, WW_WAIT));
+  DO(ww_mprobe(group, before, 18, -1, &status, &message));
+  DO(ww_iprobe(group, WW_ANY_SOURCE, 18, 0, &found, &status));
+  CHECK(found == 0);
+  memset(theirs, 0, sizeof theirs);
+  REFUSED(ww_mrecv(message, theirs, count - 1, WW_FLOAT64), WW_INVALID_INPUT, "into 4 float64");
+  DO(ww_mrecv(message, theirs, count, WW_FLOAT64));
+  CHECK(status.source == before && theirs[count - 1] == value(before, count - 1));
+  ww_message_free(message);
+  DO(ww_mprobe(group, before, 18, 0, &status, &message));
+  CHECK(message == NULL);
+  ww_message_free(message);
+
   ww_future *sent = NULL, *received = NULL;
   memset(theirs, 0, sizeof theirs);
   DO(ww_recv(group, theirs, count, WW_FLOAT64, before, 9, ww_begin(&received)));

@@ -3,7 +3,7 @@ program consumer
   use waywiser
   implicit none
   integer, parameter :: n = 1000
-  type(c_ptr) :: group, window, prepared
+  type(c_ptr) :: group, window, prepared, message
   type(c_ptr), target :: future
   type(ww_join_options) :: options
   real(c_double), target :: x(n), total(n)
@@ -60,6 +60,13 @@ program consumer
   total = 0
   call check(ww_recv_status(group, c_loc(total), int(n, c_size_t), ww_float64, ww_any_source, ww_any_tag, status, ww_wait))
   if (status%source /= before .or. status%tag /= 6 .or. any(total /= before + 1)) error stop 'recv from any rank'
+
+  call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 7, ww_wait))
+  call check(ww_mprobe(group, before, 7, -1._c_double, status, message))
+  total = 0
+  call check(ww_mrecv(message, c_loc(total), int(n, c_size_t), ww_float64))
+  call ww_message_free(message)
+  if (status%count /= n .or. any(total /= before + 1)) error stop 'a message that is taken'
 
   call check(ww_expose(group, c_loc(flags), c_sizeof(flags), window))
   call check(ww_signal(window, next, 8_c_size_t, 7_c_int64_t))

@@ -117,6 +117,11 @@ def messages(group: ww.Group) -> None:
     status = ww.MessageStatus()
     anybodys: Doubles = group.recv(y, ww.ANY_SOURCE, ww.ANY_TAG, status=status)
     assert anybodys is y and status.source == other
+    group.send(x, other, tag=5)
+    taken_message: ww.TakenMessage | None = group.mprobe(tag=5)
+    assert taken_message is not None and taken_message.status.source == other and group.iprobe() is None
+    its_numbers: Doubles = taken_message.recv(y)
+    assert its_numbers is y and group.mprobe(patience=0) is None
     group.neighbor_exchange([ww.Exchange(other, x, y)])
     table = np.arange(8.0)
     prepared: ww.Prepared = group.prepare_exchange([ww.Exchange(other, ww.Indexed(table, [0, 4], 2), y)])
