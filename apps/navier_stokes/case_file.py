@@ -120,8 +120,8 @@ def _needed(root: Table, key: str) -> Table:
     return table
 
 
-def _optional(table: Table | None, key: str) -> float | None:
-    return table.number(key, 0, above=True) if table is not None and key in table.nodes else _asked(table, key)
+def _optional(table: Table | None, key: str, above: bool = True) -> float | None:
+    return table.number(key, 0, above=above) if table is not None and key in table.nodes else _asked(table, key)
 
 
 def _asked(table: Table | None, key: str) -> None:
@@ -198,12 +198,17 @@ def _options(root: Table) -> dict[str, object]:
     options |= {"step": step} if step is not None else {}
     time.end()
     for table, keys in (
-        (output, {"frames": "frames", "record_steps": "record", "checkpoint_steps": "checkpoint"}),
+        (output, {"frames": "frames", "record_steps": "record", "checkpoint_steps": "checkpoint",
+                  "average_from_s": "average-from"}),
         (solver, {"tolerance": "tolerance", "iterations": "iterations", "corrections": "corrections",
                   "face_reynolds": "face-reynolds"}),
     ):  # fmt: skip
         for key, option in keys.items() if table is not None else ():
-            value = _optional(table, key) if key != "face_reynolds" else table.number(key, 0, default=500)
+            value = (
+                _optional(table, key, key != "average_from_s")
+                if key != "face_reynolds"
+                else table.number(key, 0, default=500)
+            )
             if value is not None:
                 options[option] = int(value) if value == int(value) else value
         if table is not None:

@@ -41,6 +41,7 @@ apps::Options known_options() {
            {"output", "", "folder for results"},
            {"frames", "1", "of the time series for ParaView"},
            {"record", "10", "steps between lines of history.csv"},
+           {"average-from", "", "means over time of the steps that begin at this time or later; empty: none"},
            {"checkpoint", "0", "steps between checkpoints; 0: none"},
            {"resume", "no", "yes: from the newest checkpoint in the folder, if there is one"},
            {"progress", "yes", "no: say nothing on the way"}}};
@@ -83,6 +84,7 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.folder = options.text("output");
   made.frames = options.integer("frames", 1, many);
   made.record = options.integer("record", 1, many);
+  if (!options.text("average-from").empty()) made.average_from = real(options, "average-from", 0, 1e9);
   made.checkpoint = options.integer("checkpoint", 0, many);
   made.resume = options.choice("resume", {"no", "yes"}) == "yes";
   made.progress = options.choice("progress", {"no", "yes"}) == "yes";

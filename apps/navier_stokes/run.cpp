@@ -68,6 +68,7 @@ FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const 
   flow.eddies = made.eddies;
   flow.scalar = made.scalar;
   flow.tolerance = options.tolerance;
+  flow.average_from = options.average_from;
   flow.memory = options.memory > 0 ? options.memory : made.memory;
   flow.iterations = options.iterations;
   flow.time_step = options.time_step > 0 ? options.time_step : options.courant * figures.smallest / made.speed;
@@ -94,6 +95,17 @@ std::string key_of(const RunOptions& options, const FlowCase& made) {
   return text;
 }
 
+void add_means(std::vector<CellField>& fields, const std::vector<double>& means, double density) {
+  CellField velocity{"mean_velocity", 3, {}}, pressure{"mean_pressure", 1, {}}, squares{"velocity_variance", 3, {}};
+  for (std::size_t i = 0; i < means.size(); i += FlowMeans::components) {
+    const auto cell = means.begin() + static_cast<std::ptrdiff_t>(i);
+    velocity.values.insert(velocity.values.end(), cell, cell + 3);
+    pressure.values.push_back(density * cell[3]);
+    squares.values.insert(squares.values.end(), cell + 4, cell + 7);
+  }
+  for (CellField* each : {&velocity, &pressure, &squares}) fields.push_back(std::move(*each));
+}
+
 // What a frame has.
 std::vector<CellField> fields_of(FlowSolver& solver, const FlowValues& values, const FlowCase& made) {
   std::vector<double> pressure = solver.owned_values(solver.pressure_at_end());
@@ -102,6 +114,7 @@ std::vector<CellField> fields_of(FlowSolver& solver, const FlowValues& values, c
   if (!values.scalar.empty()) fields.push_back({made.scalar_name, 1, values.scalar});
   if (solver.eddy_viscosity() != nullptr)
     fields.push_back({"eddy_viscosity", 1, solver.owned_values(solver.eddy_viscosity())});
+  if (!values.means.empty()) add_means(fields, values.means, made.density);
   return fields;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apps/navier_stokes/cases/flow_case.hpp"
+#include "apps/navier_stokes/solver/flow_solver.hpp"
 
 namespace flow {
 
@@ -27,6 +28,7 @@ struct RunOptions {
   std::filesystem::path folder;  // for results; empty: none
   std::int64_t frames = 1;       // of the time series
   std::int64_t record = 10;      // steps between lines of history.csv
+  double average_from = never;   // of means over time
   std::int64_t checkpoint = 0;   // steps between checkpoints; 0: none
   bool resume = false;
   bool progress = true;

@@ -13,6 +13,7 @@ from rank_jobs import runtime_folder
 pytest.importorskip("meshio")
 from flow_cases import prepare, read_case, ring, solve
 from flow_meshes import channel, write_case, write_mesh
+from vtu import read_field
 
 __all__ = ["runtime_folder"]
 pytestmark = pytest.mark.slow
@@ -119,9 +120,10 @@ def test_a_flow_that_comes_back_at_an_outlet_stays_bounded(tmp_path: Path) -> No
 def test_a_case_goes_on_from_its_checkpoint_and_another_one_does_not(tmp_path: Path) -> None:
     write_mesh(channel((8, 8), (2, 1)), tmp_path / "channel.msh")
     boundaries = WALLS + "left: {kind: inlet, mass_flow_kg_per_s: 2}\nright: {kind: outlet}"
-    more = "output: {checkpoint_steps: 4}\n"
+    more = "output: {checkpoint_steps: 4, average_from_s: 0}\n"
     case = write_case(tmp_path / "channel.yaml", "channel.msh", boundaries, more, "end_s: 0.5\n  courant: 0.5")
     first, _ = solve(case, 2)
+    assert read_field(tmp_path / "channel.out", "mean_velocity").any()
     write_case(tmp_path / "channel.yaml", "channel.msh", boundaries, more, "end_s: 0.8\n  courant: 0.4")
     again, _ = solve(case, 1, "--resume", "yes")
     assert 0 < again["first_step"] <= first["steps"] and again["time"] == 0.8

@@ -7,7 +7,7 @@
 namespace flow {
 namespace {
 
-constexpr std::string_view checkpoint_magic = "flow checkpoint 2\n";
+constexpr std::string_view checkpoint_magic = "flow checkpoint 3\n";
 constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
 template <typename T>
@@ -42,7 +42,9 @@ class Reader {
   std::string_view rest_;
 };
 
-std::vector<double> numbers_of(const FlowValues& values) { return {values.time, values.old_step, values.end_share}; }
+std::vector<double> numbers_of(const FlowValues& values) {
+  return {values.time, values.old_step, values.end_share, values.averaged};
+}
 
 // Whether each list has as many values for every cell, or face.
 bool even(const SavedFlow& saved) {
@@ -91,7 +93,7 @@ SavedFlow SavedFlow::unpacked(std::string_view text, const std::string& key, con
   bool good = reader.take(head) && reader.take(numbers) && reader.take(saved.cells) && reader.take(saved.faces);
   for (const auto list : FlowValues::cells) good = good && reader.take(saved.values.*list);
   for (const auto list : FlowValues::faces) good = good && reader.take(saved.values.*list);
-  good = good && reader.take(sum) && reader.at_end() && sum.size() == 1 && head.size() == 2 && numbers.size() == 3;
+  good = good && reader.take(sum) && reader.at_end() && sum.size() == 1 && head.size() == 2 && numbers.size() == 4;
   if (!good || sum[0] != sum_of(text.substr(0, text.size() - end)) || !even(saved))
     throw Error(waywiser::ErrorKind::corrupt, file + " is damaged");
   saved.ranks = head[0];
@@ -99,6 +101,7 @@ SavedFlow SavedFlow::unpacked(std::string_view text, const std::string& key, con
   saved.values.time = numbers[0];
   saved.values.old_step = numbers[1];
   saved.values.end_share = numbers[2];
+  saved.values.averaged = numbers[3];
   return saved;
 }
 
@@ -127,6 +130,7 @@ void FlowPlaces::take(const SavedFlow& from, FlowValues& to) {
   to.time = from.values.time;
   to.old_step = from.values.old_step;
   to.end_share = from.values.end_share;
+  to.averaged = from.values.averaged;
   const auto move = [&](const auto& lists, const std::vector<std::size_t>& places, std::size_t here) {
     for (const auto list : lists) {
       const std::vector<double>& source = from.values.*list;

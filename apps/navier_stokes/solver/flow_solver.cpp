@@ -79,6 +79,7 @@ FlowSolver::FlowSolver(Exchanges& exchanges, const LocalMesh& mesh, const FlowOp
   pressure_ghosts_ = exchanges.add(partition, pressure_, 1);
   pressure_gradient_ghosts_ = exchanges.add(partition, pressure_gradient_, 3);
   if (has_eddies()) eddy_ghosts_ = exchanges.add(partition, eddy_, 1);
+  if (options.average_from < never) means_.emplace(exchanges.processor(), mesh.owned);
   if (options.scalar.diffusivity > 0) scalar_.emplace(exchanges, mesh_, mesh, options.scalar, options.time_step);
 }
 
@@ -105,11 +106,13 @@ FlowValues FlowSolver::values() const {
                  old_explicit_.values(),
                  scalar_ ? scalar_->values() : std::vector<double>{},
                  scalar_ ? scalar_->old_explicit() : std::vector<double>{},
+                 means_ && means_->time() > 0 ? means_->values() : std::vector<double>{},
                  flux_.values(),
                  skew_flux_.values(),
                  time_,
                  old_step_,
                  end_share_,
+                 means_ ? means_->time() : 0,
                  steps_};
   const auto owned = static_cast<std::size_t>(mesh_.view().owned);
   all.velocity.resize(3 * owned);
@@ -129,6 +132,7 @@ void FlowSolver::continue_with(const FlowValues& values) {
   copy(exchanges_.processor(), pressure_.size(), pressure_.data(), old_pressure_.data());
   assign(pressure_, values.pressure);
   old_explicit_.assign(values.old_explicit);
+  if (means_) means_->set(values.means, values.averaged);
   if (scalar_) scalar_->set(values.scalar, values.old_scalar_explicit);
   flux_.assign(values.flux);
   skew_flux_.assign(values.skew_flux);
@@ -241,6 +245,7 @@ StepReport FlowSolver::step() {
   old_step_ = step;
   ++steps_;
   time_ += step;
+  if (means_ && time_ - step >= options_.average_from - 1e-9 * step) means_->add(step, u, pressure_at_end());
   return report;
 }
 

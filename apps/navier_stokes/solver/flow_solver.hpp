@@ -6,12 +6,15 @@
 
 #include "apps/navier_stokes/multigrid/multigrid.hpp"
 #include "apps/navier_stokes/solver/eddies.hpp"
+#include "apps/navier_stokes/solver/flow_means.hpp"
 #include "apps/navier_stokes/solver/flow_mesh.hpp"
 #include "apps/navier_stokes/solver/momentum_solver.hpp"
 #include "apps/navier_stokes/solver/preconditioned_cg.hpp"
 #include "apps/navier_stokes/solver/scalar.hpp"
 
 namespace flow {
+
+constexpr double never = 1e300;
 
 struct FlowOptions {
   double viscosity = 0.01;  // kinematic
@@ -22,6 +25,7 @@ struct FlowOptions {
   int corrections = 0;      // more solves for the pressure in a step, for faces that are not orthogonal
   std::int64_t whole_level = 1024;  // cells of a level of the multigrid that each rank computes whole
   int iterations = 500;             // of a linear solver in a step, at most
+  double average_from = never;      // means over time are of the steps that begin then or later
   EddyModel eddies;
   ScalarOptions scalar;
 };
@@ -34,13 +38,16 @@ struct StepReport {
 struct FlowValues {
   std::vector<double> velocity, pressure, old_pressure, old_explicit;  // of cells
   std::vector<double> scalar, old_scalar_explicit;                     // of cells, or empty
+  std::vector<double> means;                                           // of cells, as FlowMeans has them, or empty
   std::vector<double> flux, skew_flux;                                 // of faces
   double time = 0, old_step = 0, end_share = 0;                        // of the step before: its length; FlowSolver's
+  double averaged = 0;                                                 // the time of the means
   std::int64_t steps = 0;
 
   static constexpr std::array cells = {&FlowValues::velocity,     &FlowValues::pressure,
                                        &FlowValues::old_pressure, &FlowValues::old_explicit,
-                                       &FlowValues::scalar,       &FlowValues::old_scalar_explicit};
+                                       &FlowValues::scalar,       &FlowValues::old_scalar_explicit,
+                                       &FlowValues::means};
   static constexpr std::array faces = {&FlowValues::flux, &FlowValues::skew_flux};
 };
 
@@ -85,6 +92,8 @@ class FlowSolver {
   const double* flux() const { return flux_.data(); }
   // Of the beginning of the last step, in owned cells; nullptr: there are no eddies.
   const double* eddy_viscosity() const { return has_eddies() ? eddy_.data() : nullptr; }
+  // nullptr: none are taken.
+  const FlowMeans* means() const { return means_ ? &*means_ : nullptr; }
   const FlowOptions& options() const { return options_; }
   Exchanges& exchanges() { return exchanges_; }
 
@@ -105,6 +114,7 @@ class FlowSolver {
   apps::Array<double> velocity_, velocity_gradient_, pressure_, pressure_gradient_, explicit_, old_explicit_, right_;
   apps::Array<double> flux_, skew_flux_, corrected_flux_, face_force_;
   apps::Array<double> old_pressure_, end_pressure_, end_gradient_, eddy_;
+  std::optional<FlowMeans> means_;
   std::optional<ScalarTransport> scalar_;
   std::size_t velocity_ghosts_, velocity_gradient_ghosts_, pressure_ghosts_, pressure_gradient_ghosts_;
   std::size_t eddy_ghosts_ = 0;
