@@ -44,6 +44,7 @@ HOST = Section(
         Row("exscan", "blocking", "D S L W s M R I,H"),
         Row("neighbor_exchange", "blocking", "D S L W s M R I,H"),
         Row("prepare_exchange, start and wait", "blocking", "D S L W s M R I,H"),
+        Row("prepare_collective, start and wait", "blocking", "D S L W s M R I,H"),
         Row("split", "blocking", "D S L W s M R I,H"),
         Row("send", "blocking", "D S L W s M R I,H"),
         Row("recv", "blocking", "D S L W s M R I,H"),

@@ -21,6 +21,7 @@ NO_ROW = {
     "encrypted_by",
     "prepare",
     "iprobe",  # waits for others only as long as it is told
+    "mprobe",  # waits as probe does; a message of another length is right, since its status says how long it is
     "abort",
     "failure",
     # Calls above: two all_reduces, a split.

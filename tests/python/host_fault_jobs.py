@@ -91,6 +91,14 @@ def prepared(group: Group) -> bool:
     return full(from_left, left + 1)
 
 
+def prepared_sum(group: Group) -> bool:
+    found = np.empty(LONG)
+    again = group.prepare_collective("all_reduce", mine(group), found)
+    again()
+    again()
+    return full(found, 6)
+
+
 def scanned(group: Group, started: bool = False) -> bool:
     found = group.start_scan(mine(group)).wait() if started else group.scan(mine(group))
     return full(found, (group.rank + 1) * (group.rank + 2) / 2)
@@ -150,6 +158,7 @@ BLOCKING: dict[str, Call] = {
     "exscan": scanned_below,
     "neighbor_exchange": exchange,
     "prepare_exchange, start and wait": prepared,
+    "prepare_collective, start and wait": prepared_sum,
     "split": part,
     "send": lambda g: messages(g, LONG, send=True),
     "recv": lambda g: messages(g, LONG, send=False),
