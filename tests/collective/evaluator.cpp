@@ -103,19 +103,22 @@ class Evaluator {
 
   void check(std::size_t rank) {
     const Schedule& schedule = schedules_[rank];
-    std::uint64_t messages = 0, elements = 0, worked = 0;
+    std::uint64_t sent = 0, sent_elements = 0, received = 0, received_elements = 0, worked = 0;
     if (const auto why = why_invalid(schedule)) return fail(rank, *why);
     ranks_[rank].puts = puts_of_signals(schedule);
     ranks_[rank].over.resize(schedule.steps.size());
     for (const Step& step : schedule.steps) {
       const bool works = step.kind == StepKind::receive_reduce || is_local(step.kind);
       if (works) worked += step.destination.count;
-      if (sends(step.kind)) ++messages;
-      if (sends(step.kind) || step.kind == StepKind::put) elements += step.source.count;
+      if (sends(step.kind)) ++sent;
+      if (sends(step.kind) || step.kind == StepKind::put) sent_elements += step.source.count;
+      if (receives(step.kind)) ++received;
+      if (receives(step.kind)) received_elements += step.destination.count;
     }
     for (std::size_t first = 0; first < schedule.steps.size();) first = check_round(rank, first);
-    result_.messages = std::max(result_.messages, messages);
-    result_.elements = std::max(result_.elements, elements);
+    result_.messages = std::max({result_.messages, sent, received});
+    result_.elements = std::max({result_.elements, sent_elements, received_elements});
+    result_.passed_on = std::max(result_.passed_on, std::min(sent_elements, received_elements));
     result_.worked = std::max(result_.worked, worked);
   }
 

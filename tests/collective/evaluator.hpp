@@ -21,8 +21,9 @@ struct Evaluation {
   std::string wrong;  // the first violation of a rule by a schedule, deadlocks included
   std::vector<bool> finished;
   std::uint64_t steps = 0;                   // message times on the longest chain
-  std::uint64_t messages = 0, elements = 0;  // at the rank that sends most
+  std::uint64_t messages = 0, elements = 0;  // at the rank that sends or receives most
   std::uint64_t worked = 0;                  // elements copied or reduced, at the rank with most
+  std::uint64_t passed_on = 0;               // elements received and sent, at the rank with most
 };
 
 struct EvaluationTerms {

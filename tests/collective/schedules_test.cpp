@@ -69,6 +69,17 @@ CollectiveCall even_call(Collective operation, int rank, int ranks) {
   return call;
 }
 
+std::uint64_t work_of(Collective operation, const Evaluation& found) {
+  switch (operation) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+    case Collective::reduce_scatter: return found.worked;
+    case Collective::gather:
+    case Collective::scatter: return found.passed_on;
+    default: return 0;
+  }
+}
+
 TEST_P(EveryAlgorithm, TakesTheStepsMessagesAndElementsThatItsFormulaSays) {
   const CollectiveAlgorithm& row = GetParam();
   for (int ranks = 1; ranks <= most_ranks; ++ranks) {
@@ -90,7 +101,7 @@ TEST_P(EveryAlgorithm, TakesTheStepsMessagesAndElementsThatItsFormulaSays) {
     if (!bound) {
       EXPECT_EQ(found.steps, said.steps) << ranks << " ranks";
       EXPECT_EQ(found.elements, said.elements) << ranks << " ranks";
-      EXPECT_EQ(row.operation == Collective::all_reduce ? found.worked : 0, said.worked) << ranks << " ranks";
+      EXPECT_EQ(work_of(row.operation, found), said.worked) << ranks << " ranks";
     } else {
       EXPECT_LE(found.steps, said.steps) << ranks << " ranks";
       EXPECT_LE(found.elements, said.elements) << ranks << " ranks";
@@ -183,11 +194,30 @@ TEST(Schedules, TheDefaultChoiceGoesFromFewStepsToFewBytes) {
     call.count = count;
     return default_algorithm(call, 4).name;
   };
-  EXPECT_EQ(chosen(1), "one_shot");
-  EXPECT_EQ(chosen(1 << 14), "two_shot");
+  EXPECT_EQ(chosen(1), "recursive_doubling");
+  EXPECT_EQ(chosen(1 << 14), "halving_doubling");
+  EXPECT_EQ(chosen(1 << 22), "two_shot");
   for (int operation = 0; operation < collectives; ++operation) {
     call.operation = static_cast<Collective>(operation);
     EXPECT_EQ(default_algorithm(call, 4).operation, call.operation);
+  }
+}
+
+TEST(Schedules, TheDefaultChoiceKnowsThatAStepWithinAMachineIsShort) {
+  const auto chosen = [](Collective operation, std::size_t count, bool one_machine) {
+    CollectiveCall call = even_call(operation, 0, 16);
+    call.chunk = 0;
+    call.count = count;
+    if (one_machine) call.machine_of.clear();
+    return default_algorithm(call, 4).name;
+  };
+  EXPECT_EQ(chosen(Collective::all_reduce, 2, true), "recursive_doubling");
+  EXPECT_EQ(chosen(Collective::reduce, 2, true), "binomial_tree");  // the root of the other one receives 15 messages
+  EXPECT_EQ(chosen(Collective::reduce, 2, false), "direct");
+  for (const Collective operation : {Collective::gather, Collective::scatter}) {
+    EXPECT_EQ(chosen(operation, 2, true), "binomial_tree");
+    EXPECT_EQ(chosen(operation, 1 << 18, true), "direct");  // the other one moves most blocks several times
+    EXPECT_EQ(chosen(operation, 2, false), "direct");
   }
 }
 

@@ -5,9 +5,9 @@
 
 namespace waywiser {
 
-// Upper bounds of a collective: message times on the longest chain; messages and elements of the rank that sends most;
-// for all_reduce also elements of the rank that copies or reduces most. Exact if the ranks divide the counts, unless an
-// algorithm says "at most".
+// Upper bounds of a collective: message times on the longest chain; messages and elements of the rank that sends or
+// receives most; `worked` for reductions elements of the rank that copies or reduces most, for gather and scatter of
+// the rank that passes most on. Exact if the ranks divide the counts, unless an algorithm says "at most".
 struct CollectiveCost {
   std::uint64_t steps = 0, messages = 0, elements = 0, worked = 0;
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "waywiser/collective/binomial.hpp"
 
@@ -27,5 +29,11 @@ class Subtree {
   Binomial tree_;
   Extents ranks_, places_;
 };
+
+// Of the root's child that passes most on: the last one, or the one before it.
+constexpr std::uint64_t blocks_passed_on(int ranks) {
+  const int last = 1 << log2_ceil(ranks) >> 1;
+  return static_cast<std::uint64_t>(std::max({ranks - last, last / 2, 1}) - 1);
+}
 
 }  // namespace waywiser

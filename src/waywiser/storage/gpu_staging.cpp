@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "waywiser/base/timeout.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/storage/pieces.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Bytes chunk = Bytes{8} << 20;  // not recorded
-constexpr std::size_t depth = 3;
+constexpr Bytes chunk = defaults::file_chunk;
+constexpr std::size_t depth = defaults::file_depth;
 
 }  // namespace
 

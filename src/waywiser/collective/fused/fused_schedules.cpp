@@ -123,7 +123,7 @@ CollectiveCost two_shot_cost_of(const CollectiveCall& call) {
   const auto n = static_cast<std::uint64_t>(call.ranks);
   if (call.operation == Collective::broadcast)
     return {n == 1 ? 0U : 2U, 2 * (n - 1), 2 * (n - 1) * divide_up(call.count, n)};
-  return {n == 1 ? 0U : 2U, n == 1 ? 0 : n, n == 1 ? 0 : n * divide_up(call.count, n)};
+  return {n == 1 ? 0U : 2U, 2 * (n - 1), 2 * (n - 1) * divide_up(call.count, n), call.count + divide_up(call.count, n)};
 }
 
 std::optional<std::string> why_not_fused(const CollectiveCall& call) {

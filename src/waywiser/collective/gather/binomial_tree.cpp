@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "waywiser/collective/gather/gather.hpp"
 #include "waywiser/collective/schedule_maker.hpp"
 #include "waywiser/collective/subtree.hpp"
@@ -32,11 +30,11 @@ Schedule binomial_tree(const CollectiveCall& call) {
 }
 
 CollectiveCost binomial_tree_cost(const CollectiveCall& call) {
-  const int levels = log2_ceil(call.ranks);
+  const auto levels = static_cast<std::uint64_t>(log2_ceil(call.ranks));
   if (levels == 0) return {};
-  const int last = 1 << (levels - 1);  // its blocks go last, after half as many places'
-  const int most = std::max(call.ranks - last, last / 2);
-  return {static_cast<std::uint64_t>(levels), 2, static_cast<std::uint64_t>(most) * Extents(call).largest()};
+  const auto block = static_cast<std::uint64_t>(Extents(call).largest());
+  return {levels, levels + 1, (static_cast<std::uint64_t>(call.ranks) - 1) * block,
+          blocks_passed_on(call.ranks) * block};
 }
 
 }  // namespace waywiser::collective::gather

@@ -19,8 +19,8 @@ Schedule direct(const CollectiveCall& call) {
 }
 
 CollectiveCost direct_cost(const CollectiveCall& call) {
-  const bool alone = call.ranks == 1;
-  return {alone ? 0u : 1u, alone ? 0u : 1u, alone ? 0 : Extents(call).largest()};
+  const auto others = static_cast<std::uint64_t>(call.ranks) - 1;
+  return {others == 0 ? 0u : 1u, others, others * Extents(call).largest()};
 }
 
 }  // namespace waywiser::collective::gather

@@ -23,7 +23,7 @@ Schedule binomial_tree(const CollectiveCall& call) {
 
 CollectiveCost binomial_tree_cost(const CollectiveCall& call) {
   const auto levels = static_cast<std::uint64_t>(log2_ceil(call.ranks));
-  return {levels, levels == 0 ? 0u : 1u, levels == 0 ? 0 : call.count};
+  return {levels, levels, levels * call.count, (levels + 1) * call.count};
 }
 
 }  // namespace waywiser::collective::reduce

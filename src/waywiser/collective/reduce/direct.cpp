@@ -21,8 +21,8 @@ Schedule direct(const CollectiveCall& call) {
 }
 
 CollectiveCost direct_cost(const CollectiveCall& call) {
-  const bool alone = call.ranks == 1;
-  return {alone ? 0u : 1u, alone ? 0u : 1u, alone ? 0 : call.count};
+  const auto others = static_cast<std::uint64_t>(call.ranks) - 1;
+  return {others == 0 ? 0u : 1u, others, others * call.count, (others + 1) * call.count};
 }
 
 }  // namespace waywiser::collective::reduce

@@ -24,7 +24,7 @@ Schedule direct(const CollectiveCall& call) {
 
 CollectiveCost direct_cost(const CollectiveCall& call) {
   const auto others = static_cast<std::uint64_t>(call.ranks) - 1;
-  return {others == 0 ? 0u : 1u, others, others * Extents(call).largest()};
+  return {others == 0 ? 0u : 1u, others, others * Extents(call).largest(), (others + 1) * Extents(call).largest()};
 }
 
 }  // namespace waywiser::collective::reduce_scatter

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "waywiser/collective/extents.hpp"
 #include "waywiser/collective/folding.hpp"
 #include "waywiser/collective/reduce_scatter/reduce_scatter.hpp"
@@ -50,8 +52,11 @@ CollectiveCost recursive_halving_cost(const CollectiveCall& call) {
   const Folding folding(call.ranks);
   const auto levels = static_cast<std::uint64_t>(folding.levels());
   const std::uint64_t folded = folding.pairs == 0 ? 0 : 1;
-  return {levels + 2 * folded, levels + folded,
-          (static_cast<std::uint64_t>(call.ranks) - 1 + folded) * Extents(call).largest()};
+  const auto n = static_cast<std::uint64_t>(call.ranks), block = static_cast<std::uint64_t>(Extents(call).largest());
+  std::uint64_t received = folded * n;  // blocks at place 0, which keeps the first ones: those of pairs count twice
+  for (int kept = folding.power / 2; kept > 0; kept /= 2)
+    received += static_cast<std::uint64_t>(kept + std::min(kept, folding.pairs));
+  return {levels + 2 * folded, levels + folded, received * block, (n + received + 1) * block};
 }
 
 }  // namespace waywiser::collective::reduce_scatter

@@ -31,7 +31,8 @@ Schedule ring(const CollectiveCall& call) {
 
 CollectiveCost ring_cost(const CollectiveCall& call) {
   const auto others = static_cast<std::uint64_t>(call.ranks) - 1;
-  return {others, others, others * Extents(call).largest()};
+  const auto block = static_cast<std::uint64_t>(Extents(call).largest());
+  return {others, others, others * block, others == 0 ? block : 2 * others * block};
 }
 
 }  // namespace waywiser::collective::reduce_scatter

@@ -33,7 +33,9 @@ Schedule binomial_tree(const CollectiveCall& call) {
 CollectiveCost binomial_tree_cost(const CollectiveCall& call) {
   const auto levels = static_cast<std::uint64_t>(log2_ceil(call.ranks));
   if (levels == 0) return {};
-  return {levels, levels + 1, (static_cast<std::uint64_t>(call.ranks) - 1) * Extents(call).largest()};
+  const auto block = static_cast<std::uint64_t>(Extents(call).largest());
+  return {levels, levels + 1, (static_cast<std::uint64_t>(call.ranks) - 1) * block,
+          blocks_passed_on(call.ranks) * block};
 }
 
 }  // namespace waywiser::collective::scatter

@@ -1,23 +1,19 @@
 #include "waywiser/comm/rendezvous/gpu_receive.hpp"
 
-#include "waywiser/policy/defaults.hpp"
+#include <utility>
 
 namespace waywiser {
+
 GpuReceive::GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into,
                        const MessageHead* head)
     : session_(session),
       into_(into.region),
-      pooled_(into_.bytes <= defaults::pinned_receive),
+      landing_(session.gpus().connections().pool().take(into_.place.index, into_.bytes)),
       transfer_(session, call, call.peer, into_.bytes) {
-  Platform& platform = session.gpus().platform();
-  landing_ = pooled_ ? session.gpus().connections().pool().take(into_.place.index, into_.bytes)
-                     : platform.allocate(platform.nearest_host(into_.place.index), into_.bytes, Allocation::pageable);
   transfer_.receive(members, label, landing_.region().data, into, head);
 }
 
-GpuReceive::~GpuReceive() {
-  if (pooled_) session_.gpus().connections().pool().give_back(std::move(landing_));
-}
+GpuReceive::~GpuReceive() { session_.gpus().connections().pool().give_back(std::move(landing_)); }
 
 void GpuReceive::abandon() noexcept {
   transfer_.abandon();

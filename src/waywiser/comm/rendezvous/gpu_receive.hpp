@@ -22,7 +22,6 @@ class GpuReceive : public Activity {
   Session& session_;
   Region into_;
   Memory landing_;
-  bool pooled_;
   Transfer transfer_;
   std::unique_ptr<Event> copied_;
 };
