@@ -30,6 +30,12 @@ set_target_properties(fake_gdrapi PROPERTIES CXX_VISIBILITY_PRESET default)
 add_dependencies(waywiser_tests fake_gdrapi)
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_GDRAPI="$<TARGET_FILE:fake_gdrapi>")
 
+# Stands for NVIDIA's cuFile; .cc for the same reason.
+add_library(fake_cufile MODULE "${PROJECT_SOURCE_DIR}/tests/storage/fake_cufile.cc")
+set_target_properties(fake_cufile PROPERTIES CXX_VISIBILITY_PRESET default)
+add_dependencies(waywiser_tests fake_cufile)
+target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_CUFILE="$<TARGET_FILE:fake_cufile>")
+
 # Stands for NVIDIA's compiler at run time; .cc for the same reason.
 add_library(fake_nvrtc MODULE "${PROJECT_SOURCE_DIR}/tests/offload/fake_nvrtc.cc")
 set_target_properties(fake_nvrtc PROPERTIES CXX_VISIBILITY_PRESET default)

@@ -13,6 +13,7 @@
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/storage/cufile_library.hpp"
 #include "waywiser/storage/file.hpp"
 #include "waywiser/storage/mount.hpp"
 #include "waywiser/storage/storage_mechanism.hpp"
@@ -66,19 +67,20 @@ class PyStorageFile {
 };
 
 template <typename Call>
-auto outside(Call call) {
+decltype(auto) outside(Call call) {
   const nb::gil_scoped_release released;
   return call();
 }
 
 using WhyNot = std::optional<std::string>;
 
-// Of every mechanism: its name, and why it cannot read this file, or write it.
-std::vector<std::tuple<std::string, WhyNot, WhyNot>> mechanisms_for(const std::string& path) {
+// Of every mechanism: its name, whose memory it serves, and why it cannot read this file, or write it.
+std::vector<std::tuple<std::string, std::string, WhyNot, WhyNot>> mechanisms_for(const std::string& path) {
   const StorageFile file = StorageFile::for_reading(path);
-  std::vector<std::tuple<std::string, WhyNot, WhyNot>> all;
+  std::vector<std::tuple<std::string, std::string, WhyNot, WhyNot>> all;
   for (const StorageMechanism& each : storage_mechanisms())
-    all.emplace_back(each.name, each.why_not(file, FileUse::read), each.why_not(file, FileUse::write));
+    all.emplace_back(each.name, each.end == FileEnd::gpu ? "gpu" : "host", each.why_not(file, FileUse::read),
+                     each.why_not(file, FileUse::write));
   return all;
 }
 
@@ -100,15 +102,23 @@ void bind_storage(nb::module_& m) {
       .def("discard", [](PyStorageFile& self) { outside([&] { self.core().discard(); }); })
       .def(
           "way",
-          [](PyStorageFile& self, Bytes offset, Bytes bytes) {
-            return outside([&] { return self.core().way(offset, bytes); });
+          [](PyStorageFile& self, Bytes offset, Bytes bytes, bool to_gpu) {
+            return outside([&] { return self.core().way(offset, bytes, to_gpu ? gpu(0) : host(0)); });
           },
-          "offset"_a, "bytes"_a)
+          "offset"_a, "bytes"_a, "to_gpu"_a = false)
       .def("drop_cache", [](PyStorageFile& self) { return outside([&] { return self.core().drop_cache(); }); })
       .def("synchronize", [](PyStorageFile& self) { outside([&] { self.core().synchronize(); }); });
   m.def(
       "storage_of", [](const std::string& path) { return storage_of(StorageFile::for_reading(path)); }, "path"_a,
       "How plans call the file system of a file: \"storage ext4 /\".");
   m.def("storage_mechanisms", mechanisms_for, "path"_a,
-        "Of every way to a file: its name, why it cannot read this one, and why it cannot write it.");
+        "Of every way to a file: its name, whose memory it serves (host, gpu), why it cannot read this one, and why it "
+        "cannot write it.");
+  m.def(
+      "cufile_state",
+      [] {
+        const CuFileLibrary& library = outside([]() -> const CuFileLibrary& { return CuFileLibrary::usual(); });
+        return std::pair(library.why_not(), library.mode());
+      },
+      "Why cuFile cannot be used (None: it can), and how it moves bytes: nvidia-fs, P2PDMA, compatibility mode.");
 }

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
     "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
-    "tune": {"look", "topology", "simulator", "apply", "run", "bench"},
+    "tune": {"look", "topology", "simulator", "apply", "run", "bench", "group"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use

@@ -21,7 +21,7 @@ def values(count: int, seed: int = 0) -> np.ndarray:
 
 
 def serves(path: Path, way: str) -> bool:
-    why = {name: read for name, read, _ in _core.storage_mechanisms(str(path))}
+    why = {name: read for name, _, read, _ in _core.storage_mechanisms(str(path))}
     return not way or why[way.split("(")[0]] is None
 
 

@@ -17,9 +17,13 @@ from waywiser import _core
 from waywiser.errors import CorruptionError, InputError
 from waywiser.plan import read_plan
 from waywiser.tune import storage_tuning
-from waywiser.tune.storage_tuning import MANY, READ, WORKS, WRITE, measured, room_in, ways_of
+from waywiser.tune.storage_tuning import GPU, HOST, MANY, READ, WORKS, WRITE, measured, room_in, ways_of
 
-NONE = dict.fromkeys(("buffered", "io_uring", "direct"), (None, None)) | {"mmap": (None, "only to read")}
+NONE: storage_tuning.Why = {
+    **dict.fromkeys(("buffered", "io_uring", "direct"), (HOST, None, None)),
+    "mmap": (HOST, None, "only to read"),
+    "cufile": (GPU, None, None),
+}
 
 
 @pytest.fixture
@@ -34,9 +38,10 @@ def quiet(*_: object) -> None:
 
 
 def test_ways_that_do_not_serve_are_left_out() -> None:
-    assert ways_of(READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap"]
-    assert not [way for way in ways_of(WRITE, 8 << 20, NONE) if way.startswith("mmap")]
-    assert {way.split("(")[0] for way in ways_of(MANY, 4096, {**NONE, "direct": ("no", "no")})} == {
+    assert ways_of(HOST, READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap"]
+    assert ways_of(GPU, READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap", "cufile"]
+    assert not [way for way in ways_of(HOST, WRITE, 8 << 20, NONE) if way.startswith("mmap")]
+    assert {way.split("(")[0] for way in ways_of(HOST, MANY, 4096, {**NONE, "direct": (HOST, "no", "no")})} == {
         "buffered",
         "io_uring",
         "mmap",
@@ -62,6 +67,20 @@ def test_a_short_measurement_gives_rows_for_each_work_and_leaves_nothing(tmp_pat
     _, told, _ = run("explain", "read", str(tmp_path / "a"), "64K", *results, "--json")
     assert {one["operation"] for one in json.loads(told)} == found - {WRITE}
     assert "file write of 64 KiB, storage" in run("explain", "write", str(tmp_path / "new"), "64K", *results)[1]
+
+
+@pytest.mark.usefixtures("little")
+def test_arrays_of_gpus_have_rows_of_their_own(tmp_path: Path) -> None:
+    gpus = ww.virtual_gpus(1)
+    times = measured(tmp_path, 0, quiet, sizes=(65536,), gpus=gpus)
+    assert {one["memory"] for one in times.series} == {HOST, GPU}
+    assert any(note.startswith("cufile does not serve it: libcufile") for note in times.notes)
+    file = tmp_path / "plan.json"
+    rows = storage_tuning.keep(file, times)
+    (chosen,) = (row.way for row in rows if (row.memory, row.operation) == (GPU, WRITE))
+    with ww.File(tmp_path / "a", "w", plan=file, gpus=gpus) as written:
+        written.write(gpus.array(np.ones(100_000)))
+        assert written.way(65536, to_gpu=True) == chosen
 
 
 class Usage:
@@ -93,8 +112,8 @@ def test_other_bytes_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     turns = storage_tuning.Turns(tmp_path, 1 << 20)
     turns._bytes[5000] ^= 1
     with pytest.raises(CorruptionError, match="came back as others"):
-        turns.take("file_read_cached", "buffered", (1 << 20) - 4096)
-        turns.take("file_read_cached", "buffered", 1 << 20)
+        turns.take(HOST, "file_read_cached", "buffered", (1 << 20) - 4096)
+        turns.take(HOST, "file_read_cached", "buffered", 1 << 20)
 
 
 def test_an_interrupted_measurement_removes_its_files(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import typer
 from waywiser.errors import InputError
 
 if TYPE_CHECKING:
+    from waywiser.group.gpus import Gpus
     from waywiser.plan import PlanRow
 
 
@@ -25,11 +26,11 @@ def tune_storage(folder: Path, results: Path, budget: float, as_json: bool, othe
         if value:
             raise InputError(f"{option} is not for --storage, which measures the files of this machine")
     with ended_by_signals(), bar(f"files in {folder}") as show:
-        times = measured(folder, budget, show)
+        times = measured(folder, budget, show, gpus=_gpus())
     file = results / "plan.json"
     rows = keep(file, times)
-    told = [{"work": each, "bytes": size, "seconds": of, "chosen": _chosen(rows, each, size)}
-            for each, size, of in _times(times.series)]  # fmt: skip
+    told = [{"memory": memory, "work": each, "bytes": size, "seconds": of, "chosen": _chosen(rows, memory, each, size)}
+            for memory, each, size, of in _times(times.series)]  # fmt: skip
     if as_json:
         found = {"file": str(file), "storage": times.storage, "notes": times.notes, "rows": told}
         typer.echo(json.dumps(found, indent=1))
@@ -41,31 +42,47 @@ def tune_storage(folder: Path, results: Path, budget: float, as_json: bool, othe
     typer.echo(f"plan: {file}")
 
 
-def _chosen(rows: list[PlanRow], work: str, size: int) -> str:
-    return next(row.way for row in rows if row.operation == work and row.from_bytes <= size <= row.to_bytes)
+def _gpus() -> Gpus | None:
+    """Those of the machine, if it has any."""
+    from waywiser.errors import Error
+    from waywiser.group.gpus import cuda_gpus
+
+    try:
+        return cuda_gpus()
+    except Error:
+        return None
 
 
-def _times(series: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[str, float]]]:
-    """For each work and size the seconds of each way."""
-    found: dict[tuple[str, int], dict[str, float]] = {}
+def _chosen(rows: list[PlanRow], memory: str, work: str, size: int) -> str:
+    return next(
+        row.way
+        for row in rows
+        if (row.memory, row.operation) == (memory, work) and row.from_bytes <= size <= row.to_bytes
+    )
+
+
+def _times(series: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, dict[str, float]]]:
+    """For each memory, work and size the seconds of each way."""
+    found: dict[tuple[str, str, int], dict[str, float]] = {}
     for one in series:
         for point in one["points"]:
-            found.setdefault((one["operation"], point["bytes"]), {})[one["way"]] = point["seconds"]
-    for (work, size), seconds in sorted(found.items()):
-        yield work, size, seconds
+            key = (one["memory"], one["operation"], point["bytes"])
+            found.setdefault(key, {})[one["way"]] = point["seconds"]
+    for (memory, work, size), seconds in sorted(found.items(), key=lambda each: (each[0][0] == "gpu", each[0])):
+        yield memory, work, size, seconds
 
 
 def _table(storage: str, told: list[dict[str, Any]]) -> Iterator[str]:
     from waywiser.units import format_bytes, format_seconds
 
     yield f"# {storage}"
-    yield f"{'# work':<18}{'bytes':>8}{'time':>10}{'MB/s':>9}  {'chosen':<30}slowest"
+    yield f"{'# memory':<9}{'work':<18}{'bytes':>8}{'time':>10}{'MB/s':>9}  {'chosen':<30}slowest"
     for row in told:
         seconds, chosen = row["seconds"], row["chosen"]
         least = seconds.get(chosen, min(seconds.values()))
         slow = max(seconds, key=lambda way: seconds[way])
         rate = f"{row['bytes'] / least / 1e6:.0f}"
         yield (
-            f"{row['work']:<18}{format_bytes(row['bytes']):>8}{format_seconds(least):>10}{rate:>9}  {chosen:<30}"
-            f"{slow}: {seconds[slow] / least:.2f} times as long"
+            f"{row['memory']:<9}{row['work']:<18}{format_bytes(row['bytes']):>8}"
+            f"{format_seconds(least):>10}{rate:>9}  {chosen:<30}{slow}: {seconds[slow] / least:.2f} times as long"
         )

@@ -75,9 +75,10 @@ class File:
         """write() in a thread of this file; leave the array as it is until `result()` has returned."""
         return self._started(lambda: self.write(array, offset))
 
-    def way(self, nbytes: int, offset: int = 0) -> str:
-        """The way that a call for so many bytes takes now: what is cached may go another way."""
-        return self._core.way(offset, nbytes)
+    def way(self, nbytes: int, offset: int = 0, to_gpu: bool = False) -> str:
+        """The way that a call for so many bytes takes now: what is cached may go another way, and arrays in GPU memory
+        too."""
+        return self._core.way(offset, nbytes, to_gpu)
 
     def close(self) -> None:
         """Waits for what was started. A written file is on the device under its name then; TransferError if not, or if

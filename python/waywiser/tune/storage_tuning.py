@@ -20,6 +20,7 @@ from waywiser.plan import PlanRow
 if TYPE_CHECKING:
     import numpy
 
+    from waywiser.group.gpus import Gpus
     from waywiser.stages import Show
 
 READ, CACHED, MANY, WRITE = "file_read", "file_read_cached", "file_read_many", "file_write"
@@ -36,12 +37,21 @@ _WAYS = {
     "io_uring": ("", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)", "(chunk=1M,depth=16)"),
     "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
     "mmap": ("", "(chunk=1M,threads=4)"),
+    "cufile": ("", "(chunk=1M,threads=16)", "(chunk=4M,threads=8)", "(chunk=1G,threads=1)"),
 }
+HOST, GPU = "host", "gpu"  # whose memory: the ends of a path besides the file
+Why = dict[str, tuple[str, str | None, str | None]]
+Case = tuple[str, str, int]  # memory, work, bytes
 
 
-def ways_of(work: str, size: int, why: dict[str, tuple[str | None, str | None]]) -> list[str]:
-    """Those to time. `why`: of each mechanism, why it does not read or write here."""
-    served = [name for name, (read, write) in why.items() if (write if work == WRITE else read) is None]
+def ways_of(memory: str, work: str, size: int, why: Why) -> list[str]:
+    """Those to time. `why`: of each mechanism whose memory it serves, and why it does not read or write here. Those of
+    hosts serve GPUs through host memory."""
+    served = [
+        name
+        for name, (end, read, write) in why.items()
+        if end in (memory, HOST) and (write if work == WRITE else read) is None
+    ]
     if work == MANY:
         return [name + more for name in served for more in _WAYS[name][:3]]
     return [name + more for name in served for more in (_WAYS[name][:1] if size <= _SMALL else _WAYS[name])]
@@ -59,8 +69,10 @@ class StorageTimes:
 class Turns:
     """What a turn of each work is, on a file whose bytes are known."""
 
-    def __init__(self, folder: Path, nbytes: int) -> None:
+    def __init__(self, folder: Path, nbytes: int, gpus: Gpus | None = None) -> None:
         import numpy
+
+        self._gpus = gpus
 
         self._draw = numpy.random.default_rng(0)
         self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
@@ -68,50 +80,63 @@ class Turns:
         made = _core.File(self.path, True, _core.FilePlan(), "buffered")
         made.write([(0, self._bytes)])
         made.close()
-        self._files: dict[str, _core.File] = {}
+        self._files: dict[tuple[str, str], _core.File] = {}
         self._written = 0
 
     def can_be_cold(self) -> bool:
         """Whether the file system lets go of its pages."""
-        return self._file("buffered").drop_cache()
+        return self._file(HOST, "buffered").drop_cache()
 
-    def take(self, work: str, way: str, size: int) -> float:
+    def take(self, memory: str, work: str, way: str, size: int) -> float:
         """Seconds of one, of a part where there are many. Raises CorruptionError, and as every call of a file."""
-        return self._write(way, size) if work == WRITE else self._read(work, way, size)
+        return self._write(memory, way, size) if work == WRITE else self._read(memory, work, way, size)
 
-    def _file(self, way: str) -> _core.File:
-        if way not in self._files:
-            self._files[way] = _core.File(self.path, False, _core.FilePlan(), way)
-        return self._files[way]
+    def _core_gpus(self, memory: str) -> _core.Gpus | None:
+        return self._gpus._core if memory == GPU and self._gpus is not None else None
 
-    def _read(self, work: str, way: str, size: int) -> float:
+    def _file(self, memory: str, way: str) -> _core.File:
+        if (memory, way) not in self._files:
+            self._files[memory, way] = _core.File(self.path, False, _core.FilePlan(), way, self._core_gpus(memory))
+        return self._files[memory, way]
+
+    def _array(self, memory: str, size: int) -> Any:
+        import numpy
+
+        if memory == GPU and self._gpus is not None:
+            return self._gpus.array(numpy.zeros(size, numpy.uint8))
+        return numpy.zeros(size, numpy.uint8)
+
+    def _read(self, memory: str, work: str, way: str, size: int) -> float:
         import numpy
 
         count = _PARTS if work == MANY else 1
         blocks = (len(self._bytes) - size) // 4096 + 1
         offsets = [int(block) * 4096 for block in self._draw.integers(0, blocks, count)]
-        parts = [(offset, numpy.zeros(size, numpy.uint8)) for offset in offsets]
-        file = self._file(way)
+        parts = [(offset, self._array(memory, size)) for offset in offsets]
+        file = self._file(memory, way)
         if work == CACHED:
-            self._file("buffered").read([(offset, numpy.empty(size, numpy.uint8)) for offset in offsets])
+            self._file(HOST, "buffered").read([(offset, numpy.empty(size, numpy.uint8)) for offset in offsets])
         else:
             file.drop_cache()
         begin = time.perf_counter()
         file.read(parts)
         seconds = time.perf_counter() - begin
         for offset, array in parts:
-            self._compare(array, offset, way)
+            self._compare(array.numpy() if memory == GPU else array, offset, way)
         return seconds / count
 
-    def _write(self, way: str, size: int) -> float:
+    def _write(self, memory: str, way: str, size: int) -> float:
         import numpy
 
         self._written += 1
         path = self._folder / f"written{self._written % 2}"
         offset = int(self._draw.integers(0, len(self._bytes) - size + 1))
-        file = _core.File(str(path), True, _core.FilePlan(), way)
+        given: Any = self._bytes[offset : offset + size]
+        if memory == GPU and self._gpus is not None:
+            given = self._gpus.array(given)
+        file = _core.File(str(path), True, _core.FilePlan(), way, self._core_gpus(memory))
         begin = time.perf_counter()
-        file.write([(0, self._bytes[offset : offset + size])])
+        file.write([(0, given)])
         file.synchronize()
         seconds = time.perf_counter() - begin
         file.close()
@@ -137,55 +162,63 @@ def room_in(folder: Path) -> int:
     return room
 
 
-def measured(folder: Path, seconds: float, show: Show, sizes: Sequence[int] = SIZES) -> StorageTimes:
-    """Times all ways in about `seconds`, and compares all bytes. The files are gone afterwards, whatever ends it.
+def measured(
+    folder: Path, seconds: float, show: Show, sizes: Sequence[int] = SIZES, gpus: Gpus | None = None
+) -> StorageTimes:
+    """Times all ways in about `seconds`, to memory of the host and of the first of `gpus`, and compares all bytes. The
+    files are gone afterwards, whatever ends it.
 
     Raises InputError, CorruptionError, and TransferError if no file can be written there.
     """
     room = room_in(folder)
     try:
         with tempfile.TemporaryDirectory(prefix="waywiser-tune-", dir=folder) as inside:
-            turns = Turns(Path(inside), room)
+            turns = Turns(Path(inside), room, gpus)
             times = StorageTimes(_core.storage_of(turns.path))
-            why = {name: (read, write) for name, read, write in _core.storage_mechanisms(turns.path)}
-            times.notes += [f"{name} does not serve it: {read}" for name, (read, _) in why.items() if read]
+            ends = (HOST,) if gpus is None else (HOST, GPU)
+            why: Why = {name: (end, read, write) for name, end, read, write in _core.storage_mechanisms(turns.path)}
+            times.notes += [
+                f"{name} does not serve it: {read}" for name, (end, read, _) in why.items() if read and end in ends
+            ]
             cold = turns.can_be_cold()
             if not cold:
                 times.notes.append("only cached reads are measured: the file system keeps its pages in memory")
             works = [work for work in WORKS if cold or work not in (READ, MANY)]
-            cases = [(work, size) for size in sizes if 2 * size <= room for work in works]
-            cases = [(work, size) for work, size in cases if work != MANY or size <= _LARGEST_PART]
-            series: dict[tuple[str, str], list[dict[str, Any]]] = {}
-            slow: set[tuple[str, str]] = set()
-            for (work, size), share in _shares(cases, seconds, show):
-                ways = [way for way in ways_of(work, size, why) if (work, way) not in slow]
-                points = dict(_timed(turns, work, size, ways, share))
+            cases = [(end, work, size) for end in ends for size in sizes if 2 * size <= room for work in works]
+            cases = [(end, work, size) for end, work, size in cases if work != MANY or size <= _LARGEST_PART]
+            series: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+            slow: set[tuple[str, str, str]] = set()
+            for (end, work, size), share in _shares(cases, seconds, show):
+                ways = [way for way in ways_of(end, work, size, why) if (end, work, way) not in slow]
+                points = dict(_timed(turns, (end, work, size), ways, share))
                 for way, point in points.items():
-                    series.setdefault((work, way), []).append(point)
-                slow |= {(work, way) for way in _slow(points)} if size > _SMALL else set()
+                    series.setdefault((end, work, way), []).append(point)
+                slow |= {(end, work, way) for way in _slow(points)} if size > _SMALL else set()
     except OSError as error:
         raise InputError(f"--storage {folder}: {error.strerror}") from error
-    head = {"memory": "host", "ranks": 2, "partner": times.storage}
-    times.series = [{"operation": work, "way": way, "points": of, **head} for (work, way), of in series.items()]
+    times.series = [
+        {"operation": work, "way": way, "points": of, "memory": end, "ranks": 2, "partner": times.storage}
+        for (end, work, way), of in series.items()
+    ]
     return times
 
 
-def _shares(cases: Sequence[tuple[str, int]], seconds: float, show: Show) -> Iterator[tuple[tuple[str, int], float]]:
+def _shares(cases: Sequence[Case], seconds: float, show: Show) -> Iterator[tuple[Case, float]]:
     """Each case with its time: what others leave goes to those that follow."""
     end = time.monotonic() + seconds
-    for done, (work, size) in enumerate(cases):
+    for done, case in enumerate(cases):
         left = end - time.monotonic()
-        show(done, len(cases), max(left, 0.0), f"{work} {size}")
-        yield (work, size), left / (len(cases) - done)
+        show(done, len(cases), max(left, 0.0), " ".join(map(str, case)))
+        yield case, left / (len(cases) - done)
     show(len(cases), len(cases), 0.0, "")
 
 
-def _timed(
-    turns: Turns, work: str, size: int, ways: Sequence[str], seconds: float
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
+    memory, work, size = case
+
     def take(which: int, _calls: int, _counts: bool) -> list[float] | None:
         try:
-            return [turns.take(work, ways[which], size)]
+            return [turns.take(memory, work, ways[which], size)]
         except CorruptionError:
             raise
         except Error:

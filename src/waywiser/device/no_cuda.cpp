@@ -1,4 +1,5 @@
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/current_gpu.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/strided_copy.hpp"
 
@@ -7,6 +8,10 @@ namespace waywiser {
 std::optional<std::string> why_no_cuda() { return "built without CUDA"; }
 
 std::unique_ptr<Platform> open_cuda_platform() { throw Error(ErrorKind::unavailable, *why_no_cuda()); }
+
+int cuda_ordinal_of(int) { return -1; }
+
+std::shared_ptr<void> make_gpu_current(int) { return nullptr; }
 
 void copy_rows_by_cuda(Stream&, const std::byte*, const std::byte*, const StridedRows&, bool) {
   throw Error(ErrorKind::unavailable, *why_no_cuda());

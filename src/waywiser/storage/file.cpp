@@ -18,15 +18,14 @@ struct [[gnu::visibility("hidden")]] File::Opened {
 
   void run(bool writes, std::span<const FilePart> parts);
   void move(std::span<const FilePart> parts, Bytes each) {
-    std::vector<FilePart> of_hosts;
-    FileRoad& road = ways.find(work(parts), each);
-    for (const FilePart& part : parts) {
-      if (part.memory.place.is_gpu())
-        staging->run(road, use, file, part);
-      else
-        of_hosts.push_back(part);
-    }
-    road.run(use, file, of_hosts);
+    std::vector<FilePart> of_hosts, of_gpus;
+    for (const FilePart& part : parts) (part.memory.place.is_gpu() ? of_gpus : of_hosts).push_back(part);
+    const FileWork now = work(parts);
+    if (!of_hosts.empty()) ways.find(now, FileEnd::host, each).road.run(use, file, of_hosts);
+    if (of_gpus.empty()) return;
+    const FileWays::Found found = ways.find(now, FileEnd::gpu, each);
+    if (found.end == FileEnd::gpu) return found.road.run(use, file, of_gpus);
+    for (const FilePart& part : of_gpus) staging->run(found.road, use, file, part);
   }
 
   FileWork work(std::span<const FilePart> parts) const {
@@ -129,9 +128,10 @@ std::unique_ptr<File::Opened> File::taken() noexcept {
   return std::move(state_->opened);
 }
 
-std::string File::way(Bytes offset, Bytes bytes) const {
-  const FilePart part{offset, {nullptr, bytes, host(0)}};
-  return in_turn([&](Opened& opened) { return text(opened.ways.way(opened.work({&part, 1}), bytes)); });
+std::string File::way(Bytes offset, Bytes bytes, Place place) const {
+  const FilePart part{offset, {nullptr, bytes, place}};
+  const FileEnd end = place.is_gpu() ? FileEnd::gpu : FileEnd::host;
+  return in_turn([&](Opened& opened) { return text(opened.ways.way(opened.work({&part, 1}), end, bytes)); });
 }
 
 bool File::drop_cache() const {

@@ -41,8 +41,8 @@ class [[gnu::visibility("default")]] File {
   void close();
   void discard() noexcept;  // as close(), it waits for a call of another thread
 
-  // The way that a read of so many bytes at `offset`, or a write, takes.
-  std::string way(Bytes offset, Bytes bytes) const;
+  // The way that a read of so many bytes at `offset` into memory of `place`, or a write, takes.
+  std::string way(Bytes offset, Bytes bytes, Place place = host(0)) const;
   // For a measurement: the next read comes from the device. False: this file system keeps pages in memory.
   bool drop_cache() const;
   // For a measurement: what was written is on the device.

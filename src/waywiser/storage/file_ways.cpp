@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/policy/plan.hpp"
 #include "waywiser/storage/mount.hpp"
 
@@ -21,7 +22,9 @@ std::span<const FileWork> works_of(FileUse use) {
 // In the order of preference without a plan.
 std::vector<Way> default_ways(FileWork work) {
   if (work == FileWork::read_cached) return {{"buffered"}};
-  return {{"io_uring"}, {"direct"}, {"buffered"}};
+  std::vector<Way> ways;
+  for (const std::string_view each : defaults::file_ways) ways.push_back({std::string(each)});
+  return ways;
 }
 
 std::optional<std::string> why_not(const Way& way, const StorageFile& file, FileUse use) {
@@ -34,8 +37,9 @@ void tell(const PlanRow& row, const StorageFile& file, const std::string& why) {
 }
 
 // The row's first way that serves the file; nothing falls back in silence.
-std::optional<Way> first_that_serves(const PlanRow& row, const StorageFile& file, FileUse use) {
+std::optional<Way> first_that_serves(const PlanRow& row, const StorageFile& file, FileUse use, FileEnd end) {
   for (const RankedWay& each : row.ways) {
+    if (end == FileEnd::host && storage_mechanism(each.way.name).end == FileEnd::gpu) continue;
     const std::optional<std::string> why = why_not(each.way, file, use);
     if (!why) return each.way;
     if (&each == &row.ways.front()) tell(row, file, *why);
@@ -60,14 +64,14 @@ FileWays::FileWays(const StorageFile& file, FileUse use, const FilePlan& plan, c
     const Way only = parse_way(way);
     if (const auto why = why_not(only, file, use))
       throw Error(ErrorKind::unavailable, file.path() + ": " + way + " does not serve it: " + *why);
-    for (const FileWork work : works_of(use)) rows_[work].push_back({0, no_end, only});
+    for (const FileWork work : works_of(use)) rows_[{work, storage_mechanism(only.name).end}] = {{0, no_end, only}};
     return;
   }
   if (plan.plan() != nullptr) add_planned(file, use, *plan.plan());
   for (const FileWork work : works_of(use))
     for (const Way& each : default_ways(work))
       if (!why_not(each, file, use)) {
-        rows_[work].push_back({0, no_end, each});
+        rows_[{work, FileEnd::host}].push_back({0, no_end, each});
         break;
       }
 }
@@ -76,28 +80,29 @@ void FileWays::add_planned(const StorageFile& file, FileUse use, const Plan& pla
   const std::string storage = storage_of(file);
   for (const PlanRow& row : plan.rows) {
     if (row.key.partner != storage) continue;
+    const FileEnd end = row.key.memory == "gpu" ? FileEnd::gpu : FileEnd::host;
     for (const FileWork work : works_of(use)) {
       if (row.key.operation != name(work)) continue;
-      if (std::optional<Way> way = first_that_serves(row, file, use))
-        rows_[work].push_back({row.from_bytes, row.to_bytes, *std::move(way)});
+      if (std::optional<Way> way = first_that_serves(row, file, use, end))
+        rows_[{work, end}].push_back({row.from_bytes, row.to_bytes, *std::move(way)});
     }
   }
 }
 
-const FileWays::Row& FileWays::row(FileWork work, Bytes bytes) const {
-  const std::vector<Row>& rows = rows_.at(work);
-  for (const Row& each : rows)
-    if (bytes >= each.from && bytes <= each.to) return each;
-  return rows.back();
+const FileWays::Row& FileWays::row(FileWork work, FileEnd end, Bytes bytes) const {
+  for (const FileEnd wanted : {end, FileEnd::host})
+    if (const auto rows = rows_.find({work, wanted}); rows != rows_.end())
+      for (const Row& each : rows->second)
+        if (bytes >= each.from && bytes <= each.to) return each;
+  throw Error(ErrorKind::unavailable, "the way that was set serves arrays in GPU memory alone");
 }
 
-const Way& FileWays::way(FileWork work, Bytes bytes) { return row(work, bytes).way; }
-
-FileRoad& FileWays::find(FileWork work, Bytes bytes) {
-  const Way& way = row(work, bytes).way;
+FileWays::Found FileWays::find(FileWork work, FileEnd end, Bytes bytes) {
+  const Way& way = row(work, end, bytes).way;
+  const StorageMechanism& mechanism = storage_mechanism(way.name);
   std::unique_ptr<FileRoad>& road = roads_[text(way)];
-  if (!road) road = storage_mechanism(way.name).open(way);
-  return *road;
+  if (!road) road = mechanism.open(way);
+  return {*road, mechanism.end};
 }
 
 }  // namespace waywiser

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "waywiser/storage/file_plan.hpp"
@@ -24,10 +25,15 @@ class FileWays {
   // serve the file.
   FileWays(const StorageFile& file, FileUse use, const FilePlan& plan, const std::string& way);
 
-  // For so many bytes, of each part if there are many.
-  FileRoad& find(FileWork work, Bytes bytes);
+  struct Found {
+    FileRoad& road;
+    FileEnd end;  // what its parts are in: parts of GPUs go through host memory if it is the host's
+  };
+  // For so many bytes, of each part if there are many, in memory of `end`. Throws unavailable: the only way serves GPU
+  // memory, and this is the host's.
+  Found find(FileWork work, FileEnd end, Bytes bytes);
   // The way that find() takes.
-  const Way& way(FileWork work, Bytes bytes);
+  const Way& way(FileWork work, FileEnd end, Bytes bytes) const { return row(work, end, bytes).way; }
 
  private:
   struct Row {
@@ -35,9 +41,10 @@ class FileWays {
     Way way;
   };
   void add_planned(const StorageFile& file, FileUse use, const Plan& plan);
-  const Row& row(FileWork work, Bytes bytes) const;
+  const Row& row(FileWork work, FileEnd end, Bytes bytes) const;
 
-  std::map<FileWork, std::vector<Row>> rows_;  // of each, the last one serves all sizes
+  // Of hosts' memory the last one serves all sizes; what has no row of GPUs' goes as hosts' does.
+  std::map<std::pair<FileWork, FileEnd>, std::vector<Row>> rows_;
   std::map<std::string, std::unique_ptr<FileRoad>> roads_;
 };
 

@@ -14,7 +14,8 @@ constexpr unsigned most_at_once = 1024;
 }  // namespace
 
 std::span<const StorageMechanism> storage_mechanisms() {
-  static const std::array table{buffered_mechanism(), io_uring_mechanism(), direct_mechanism(), mapped_mechanism()};
+  static const std::array table{buffered_mechanism(), io_uring_mechanism(), direct_mechanism(), mapped_mechanism(),
+                                cufile_mechanism()};
   return table;
 }
 

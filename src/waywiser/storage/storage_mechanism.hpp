@@ -11,7 +11,7 @@
 
 namespace waywiser {
 
-// Moves parts of files between storage and host memory, one call at a time.
+// Moves parts of one file between storage and memory, one call at a time.
 class FileRoad {
  public:
   virtual ~FileRoad() = default;
@@ -19,10 +19,14 @@ class FileRoad {
   virtual void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) = 0;
 };
 
+// Whose memory the parts of a call are in.
+enum class FileEnd { host, gpu };
+
 struct StorageMechanism {
   std::string_view name, words;
   std::optional<std::string> (*why_not)(const StorageFile& file, FileUse use);  // nothing: it serves this file
   std::unique_ptr<FileRoad> (*open)(const Way& way);                            // throws invalid_input
+  FileEnd end = FileEnd::host;  // those of hosts serve GPUs by copies through host memory
 };
 
 // In their order: of equals the first is taken.
@@ -34,6 +38,7 @@ StorageMechanism buffered_mechanism();
 StorageMechanism mapped_mechanism();
 StorageMechanism direct_mechanism();
 StorageMechanism io_uring_mechanism();
+StorageMechanism cufile_mechanism();
 
 // Reads the parameters `chunk` and, under the name `second`, how many: threads, or pieces under way.
 struct RoadShape {

@@ -7,7 +7,7 @@
 #include "waywiser/comm/message/tag.hpp"
 #include "waywiser/policy/defaults.hpp"
 #include "waywiser/topology/system_files.hpp"
-#include "waywiser/transport/ucx/current_gpu.hpp"
+#include "waywiser/device/current_gpu.hpp"
 
 namespace waywiser {
 namespace {

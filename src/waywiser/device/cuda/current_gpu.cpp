@@ -1,4 +1,4 @@
-#include "waywiser/transport/ucx/current_gpu.hpp"
+#include "waywiser/device/current_gpu.hpp"
 
 #include "waywiser/device/cuda/cuda_device.hpp"
 
