@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use
     "cli": {
         *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
-        *("bench", "tune", "prove", "report", "waywiser"),
+        *("bench", "tune", "prove", "report", "table", "waywiser"),
     },
     "__main__": {"cli"},
 }

@@ -151,7 +151,7 @@ def test_budget_parts_and_nulls() -> None:
     assert [rows.num_rows for _, rows in moved] == ([] if odd else [80_000])
     outcome = moved.outcome()
     assert outcome.busiest == 1 and outcome.bytes >= 640_000 and 0 < outcome.bound and 0 < outcome.seconds
-    print(str(outcome).split(",")[0], str(outcome).endswith(" of their rate"), flush=True)
+    print(str(outcome).split(",")[0], str(outcome).splitlines()[0].endswith(" of their rate"), flush=True)
     a = pa.table({"k": [1, None], "j": [group.rank, 5], "a": [10, 20]})
     b = pa.table({"k": pa.array([1, None], pa.int64()), "j": [0, 5], "a": ["x", "y"]})
     many, none = np.arange(200_000), np.arange(0)
@@ -175,6 +175,43 @@ def test_budget_parts_and_nulls() -> None:
         *2 * ["InputError: outcome comes after the loop over the parts", "rank 1 has sent most True"],
         *2 * ["InputTypeError: part= is a whole number, not float"],
         *2 * ["InputError: insert: the table has 1 columns, not 2"],
+    ])  # fmt: skip
+
+
+def test_the_ways_of_pieces_are_told_before_and_after() -> None:
+    code = """
+    import json
+    from waywiser.table.paths import by_way
+    a = pa.table({"k": range(100_000)})
+    moved = table.Shuffle(group, a.schema, parts=group.size, budget=1 << 22, piece=1 << 18)
+    to = (group.rank + 1) % group.size
+    moved.insert(a, part=to)
+    told = moved.explain()
+    said(lambda: moved.explain(0))
+    assert sorted(told) == [rank for rank in range(group.size) if rank != group.rank]
+    assert set(moved.explain(8).values()) == {"lane"}
+    for part, rows in moved:
+        pass
+    ways = moved.counts().peers[to].ways
+    assert {way.way for way in ways} == {told[to]} and moved.counts().peers[to].seconds_out > 0
+    outcome = moved.outcome()
+    assert [(path.source, path.destination) for path in outcome.paths] == [(0, 1), (1, 2), (2, 0)]
+    assert all(path.bytes >= 800_000 and path.seconds > 0 for path in outcome.paths)
+    read = json.loads(json.dumps(outcome.as_json()))
+    assert read["paths"][0]["ways"][0]["way"] == told[to] and read["paths"][0]["bytes"] == outcome.paths[0].bytes
+    last = str(outcome).splitlines()[1]
+    assert last.startswith(f"{told[to]}: ") and "between 3 pairs; slowest " in last, last
+    made = [table.PathOutcome(0, 1, [table.WayCounts("a", 2, 4096), table.WayCounts("b", 1, 100)], 1e-3)]
+    made.append(table.PathOutcome(1, 0, [table.WayCounts("a", 1, 1024)], 1e-3))
+    for line in by_way(made) if odd else []:
+        print(line, flush=True)
+    """
+    status, lines, errors = run(3, TABLES + code)
+    assert (status, errors) == (0, "")
+    assert lines == sorted([
+        *3 * ["InputError: size=0 is out of range"],
+        "a: 5 KiB in 3 pieces between 2 pairs; slowest 1 to 0, 1 KiB in 1.00 ms: 1.02 MB/s",
+        "b: 100 B in 1 piece between 1 pair",
     ])  # fmt: skip
 
 

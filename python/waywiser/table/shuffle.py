@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, arrow, given, names, places
 from waywiser.table.outcome import ShuffleOutcome, outcome
+from waywiser.table.paths import PathOutcome, WayCounts
 
 if TYPE_CHECKING:
     import pyarrow
@@ -20,7 +21,9 @@ BUDGET, PIECE = 256 << 20, 1 << 20
 
 
 class PeerCounts(NamedTuple):
-    """Between this rank and another one, or itself."""
+    """Between this rank and another one, or itself. The seconds are those in which at least one piece was under way,
+    as this rank has noticed it between its other work; `ways` are those of the pieces out.
+    """
 
     rows_out: int
     bytes_out: int
@@ -28,6 +31,9 @@ class PeerCounts(NamedTuple):
     rows_in: int
     bytes_in: int
     pieces_in: int
+    seconds_out: float
+    seconds_in: float
+    ways: list[WayCounts]
 
 
 class ShuffleCounts(NamedTuple):
@@ -160,8 +166,17 @@ class Shuffle:
     def counts(self) -> ShuffleCounts:
         """What this rank has done so far. Raises nothing."""
         counts = self._core.counts()
-        peers = [PeerCounts(*each) for each in counts["peers"]]
+        peers = []
+        for *numbers, ways in counts["peers"]:
+            peers.append(PeerCounts._make([*numbers, [WayCounts(*way) for way in ways]]))
         return ShuffleCounts(peers, counts["most_under_way"], counts["waited"])
+
+    def explain(self, size: int | None = None) -> dict[int, str]:
+        """The way of a piece of `size` bytes to each other rank, as `WayCounts` names it; without `size` of one as long
+        as pieces are at most. By the plan that the group has, or the defaults without one. Raises InputError.
+        """
+        size = self._piece if size is None else _number("size", size, 1, 1 << 40)
+        return {to: self._core.way_to(to, size) for to in range(self._group.size) if to != self._group.rank}
 
     def outcome(self) -> ShuffleOutcome:
         """What all ranks have reached, from when the shuffle was made to the end of the loop over the parts, beside
@@ -172,9 +187,11 @@ class Shuffle:
         if not self._seconds:
             raise InputError("outcome comes after the loop over the parts")
         peers = self.counts().peers
-        out, come = ([0 if rank == self._group.rank else peer[field] for rank, peer in enumerate(peers)]
-                     for field in (1, 4))  # fmt: skip
-        return outcome(self._group, out, come, self._seconds, self._piece)
+        rank = self._group.rank
+        out = [0 if to == rank else peer.bytes_out for to, peer in enumerate(peers)]
+        come = [0 if source == rank else peer.bytes_in for source, peer in enumerate(peers)]
+        paths = [PathOutcome(rank, to, peer.ways, peer.seconds_out) for to, peer in enumerate(peers) if peer.ways]
+        return outcome(self._group, out, come, self._seconds, self._piece, paths)
 
 
 def _number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:
