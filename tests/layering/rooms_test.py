@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
-    "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
+    "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run", "table"},
     "tune": {"look", "topology", "simulator", "apply", "run", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
