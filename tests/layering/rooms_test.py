@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "table": {"group"},
     "storage": {"group"},
     "torch_backend": {"group"},
+    "dask_backend": {"group"},
     "monitor": {"look"},
     "doctor": {"look", "monitor"},
     "network": {"look"},
