@@ -178,6 +178,44 @@ def test_budget_parts_and_nulls() -> None:
     ])  # fmt: skip
 
 
+def test_a_key_with_many_rows_is_split_in_a_join() -> None:
+    code = """
+    from waywiser.table.skew import buckets, split_of
+    rows = 30_000
+    keys = np.where(np.arange(rows) % 5 < 4, 7, np.arange(rows) + 100 + rows * group.rank)  # four of five are 7
+    many = pa.table({"k": keys, "a": np.arange(rows) + rows * group.rank})
+    few = pa.table({"k": [7, 100 + 4 + rows * group.rank], "b": [group.rank, 5]})
+    assert len(set(buckets(few, ["k"]).tolist())) == 2
+    sides = [(many, ["k"]), (few, ["k"])]
+    hot = {int(buckets(few, ["k"])[0])}
+    assert [split_of(group, sides, how) for how in ("inner", "left", "semi", "anti")] == 4 * [(hot, set())]
+    assert split_of(group, sides, "right") == split_of(group, sides, "outer") == (set(), set())
+    assert split_of(group, sides[::-1], "right") == split_of(group, sides[::-1], "inner") == (set(), hot)
+    assert split_of(group, [sides[0], sides[0]], "inner") == (hot, set()), "one side alone"
+    assert split_of(group, [(many.slice(0, 10), ["k"]), sides[1]], "left") == (set(), set()), "too few to tell"
+    for how in ("inner", "left", "semi", "anti", "right"):
+        given = (few, many) if how == "right" else (many, few)
+        made = table.merge(group, *given, "k", how=how, budget=1 << 20, piece=1 << 18)
+        share = made.num_rows
+        told = np.pad(made["a"].to_numpy(), (0, 150_000 - share), constant_values=-1)
+        numbers = group.all_gather(told).ravel()
+        numbers = numbers[numbers >= 0]
+        wanted = {"inner": 3 * 72_000 + 3, "left": 3 * 72_000 + 18_000, "right": 3 * 72_000 + 18_000}
+        wanted |= {"semi": 72_003, "anti": 17_997}
+        assert len(numbers) == wanted[how], (how, len(numbers))
+        assert how == "anti" or share < 0.4 * len(numbers), (how, share, len(numbers))
+        print(how, len(numbers), int(numbers.sum()), flush=True)
+    """
+    status, lines, errors = run(3, TABLES + code)
+    assert (status, errors) == (0, ""), errors
+    seven = sum(number for number in range(90_000) if number % 5 < 4)
+    alone = sum(number for number in range(90_000) if number % 5 == 4)
+    met = 4 + 30_004 + 60_004
+    sums = {"inner": 3 * seven + met, "left": 3 * seven + alone, "right": 3 * seven + alone}
+    sums |= {"semi": seven + met, "anti": alone - met}
+    assert {line.split()[0]: int(line.split()[2]) for line in lines} == sums and len(lines) == 15
+
+
 def test_the_ways_of_pieces_are_told_before_and_after() -> None:
     code = """
     import json
