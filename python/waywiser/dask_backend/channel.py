@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy
 
-from waywiser.errors import Error
+from waywiser.errors import DeadlineError, Error
 from waywiser.group.group import Group
 from waywiser.group.joining import from_unique_id
 
 R = TypeVar("R")
 _PATIENCE = 300.0  # seconds for the other end, which may be busy: that it has died is known at once
+_NAP = 2e-4
 
 
 class Channel:
@@ -37,6 +39,7 @@ class Channel:
         arrays = [numpy.frombuffer(each, numpy.uint8) for each in buffers]
 
         def all_of_them(group: Group) -> None:
+            _wait_for_receiver(group)
             for array in arrays:
                 group.send(array, 1)
 
@@ -45,7 +48,13 @@ class Channel:
     async def receive(self, sizes: Sequence[int]) -> list[memoryview]:
         """Buffers of so many bytes each, which own their memory and may be written."""
         arrays: list[Any] = [numpy.empty(size, numpy.uint8) for size in sizes]
-        await self._run(lambda group: [group.recv(array, 0) for array in arrays])
+
+        def all_of_them(group: Group) -> None:
+            group.send(numpy.zeros(1, numpy.uint8), 0)
+            for array in arrays:
+                group.recv(array, 0)
+
+        await self._run(all_of_them)
         return [memoryview(array) for array in arrays]
 
     def leave(self) -> None:
@@ -92,3 +101,13 @@ class Channel:
         if group is not None:
             with suppress(Error):  # it was ended already
                 group.close()
+
+
+def _wait_for_receiver(group: Group) -> None:
+    """Until it says that it is there. A call that waits for it would keep a processor busy, which it may need."""
+    until = time.monotonic() + _PATIENCE
+    ready = group.start_recv(numpy.empty(1, numpy.uint8), 1)
+    while not ready.done():
+        if time.monotonic() > until:
+            raise DeadlineError(f"the other end has not taken a message for {_PATIENCE:.0f} s")
+        time.sleep(_NAP)
