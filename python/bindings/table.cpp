@@ -97,6 +97,7 @@ class PyShuffle {
     return all;
   }
   std::string way_to(int rank, Bytes bytes) const { return shuffle_->way_to(rank, bytes); }
+  Bytes piece() const { return shuffle_->piece(); }
   nb::dict counts() const {
     const ShuffleCounts counts = shuffle_->counts();
     nb::list peers;
@@ -154,6 +155,7 @@ void bind_table(nb::module_& m) {
       .def("finish", &PyShuffle::finish)
       .def("next", &PyShuffle::next)
       .def("extract", &PyShuffle::extract, "part"_a)
+      .def("piece", &PyShuffle::piece)
       .def("way_to", &PyShuffle::way_to, "rank"_a, "bytes"_a)
       .def("counts", &PyShuffle::counts);
 }

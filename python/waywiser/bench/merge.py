@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MATCH, ROW, TABLES = 0.3, 16, 2  # a key and a payload of 8 bytes each
 SIZES, SIMULATED_SIZES = (16 << 20,), (1 << 30,)
-PIECE = 1 << 20
 # What the group's messages are told to use; `plan`: nothing, so the plan, or the defaults without one.
 WAYS: dict[str, dict[str, str]] = {
     "plan": {},
@@ -105,7 +104,7 @@ def _measured(way: str, ranks: int, size: int, seconds: float) -> Case:
     """Raises TransferError."""
     rows = size // ROW
     threads = max(1, len(os.sched_getaffinity(0)) // ranks)
-    order = {"rows": rows, "match": MATCH, "piece": PIECE, "seconds": seconds, "threads": threads, "timeout": _STARTING}
+    order = {"rows": rows, "match": MATCH, "seconds": seconds, "threads": threads, "timeout": _STARTING}
     started = ["run", "--plain", "-n", str(ranks), sys.executable, "-m", "waywiser.bench.merge_rank"]
     with subprocess.Popen(
         [sys.executable, "-c", _COMMAND, *started, json.dumps(order)], env={**os.environ, **WAYS[way]},

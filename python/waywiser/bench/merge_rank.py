@@ -66,9 +66,9 @@ def _table(name: str, keys: Numbers, payload: Numbers) -> Any:
     return arrow().table({"key": keys.view(numpy.int64), name: payload.view(numpy.int64)})
 
 
-def moved(group: Group, data: Any, piece: int, ways: Counter[str]) -> Any:
+def moved(group: Group, data: Any, ways: Counter[str]) -> Any:
     """The rows of all ranks that belong here. `ways`: bytes to others, added by way."""
-    shuffle = Shuffle(group, data, piece=piece, budget=max(256 << 20, 4 * piece))
+    shuffle = Shuffle(group, data)
     shuffle.insert(data, on="key")
     mine = one_part(shuffle)
     for peer in shuffle.counts().peers:
@@ -97,8 +97,8 @@ def timed(group: Group, order: dict[str, Any]) -> dict[str, Any]:
         ways: Counter[str] = Counter()
         group.barrier()
         begun = time.perf_counter()
-        left = moved(group, tables.left, order["piece"], ways)
-        right = moved(group, tables.right, order["piece"], ways)
+        left = moved(group, tables.left, ways)
+        right = moved(group, tables.right, ways)
         met = time.perf_counter()
         result = left.join(right, "key", join_type="inner")
         ended = time.perf_counter()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.errors import InputError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places, value_type
-from waywiser.table.shuffle import BUDGET, PIECE, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Shuffle, one_part
 from waywiser.table.skew import give, split_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def merge(
     nulls_equal: bool = False,
     suffix: str = "_right",
     budget: int = BUDGET,
-    piece: int = PIECE,
+    piece: int | None = None,
 ) -> Frame:
     """Joins the rows of all ranks: this rank's part of the result, in the library of `left`. All ranks call it.
 

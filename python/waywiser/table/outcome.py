@@ -48,7 +48,7 @@ def outcome(
 
     own = group.split(0, group.rank)
     assert own is not None
-    bare = _messages(own, out, come, piece)
+    bare = _messages(own, out, come, int(own.all_reduce(numpy.array([piece]), op="max")[0]))
     told = own.all_gather(numpy.array([float(sum(out)), seconds, bare]))
     busiest = int(told[:, 0].argmax())
     slowest, bound = (float(told[:, column].max()) for column in (1, 2))

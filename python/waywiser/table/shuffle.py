@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from waywiser.group.group import Group
 
-BUDGET, PIECE = 256 << 20, 1 << 20
+BUDGET, PIECE = 256 << 20, 1 << 20  # PIECE: without a plan
 
 
 class PeerCounts(NamedTuple):
@@ -53,7 +53,8 @@ class Shuffle:
     ranks if left out. Each rank inserts what it has, as it comes, and takes its parts as all ranks complete them;
     there is no barrier. `budget`: bytes of pieces under way at this rank, out and in; `insert` waits for room, and
     takes what comes meanwhile. What has come and is not extracted is the result, and not in the budget. `piece`: the
-    most bytes of rows that go in one message (one row may have more); a budget is at least four pieces.
+    most bytes of rows that go in one message (one row may have more), by default those from which on messages reach
+    nine tenths of their best rate in the plan, and 1 MiB without a plan; a budget is at least four pieces.
 
     Raises, at all ranks and before any row moves: InputError for schemas that differ, two columns of one name, or
     options that make no sense; UnavailableError for a type that is not served. Later calls raise as every call of a
@@ -69,7 +70,7 @@ class Shuffle:
         *,
         parts: int | None = None,
         budget: int = BUDGET,
-        piece: int = PIECE,
+        piece: int | None = None,
     ) -> None:
         pa = arrow()
 
@@ -86,21 +87,24 @@ class Shuffle:
         purpose: str,
         parts: int | None = None,
         budget: int = BUDGET,
-        piece: int = PIECE,
+        piece: int | None = None,
     ) -> Shuffle:
         made = cls.__new__(cls)
         made._start(group, make, purpose, parts, budget, piece)
         return made
 
     def _start(
-        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int
+        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int | None
     ) -> None:
         from waywiser import _core
 
-        schema, failed, count, sizes = None, "", 0, (BUDGET, PIECE)
+        schema, failed, count, sizes = None, "", 0, (BUDGET, 0)
         try:
             count = 0 if parts is None else _number("parts", parts, 1)
-            sizes = _number("budget", budget, 1, 1 << 60), _number("piece", piece, 1, 1 << 60)
+            sizes = (
+                _number("budget", budget, 1, 1 << 60),
+                0 if piece is None else _number("piece", piece, 1, 1 << 60),
+            )
             schema = make().remove_metadata()
         except Exception as error:  # the core raises it at all ranks
             failed = str(error) or type(error).__name__
@@ -108,7 +112,7 @@ class Shuffle:
         self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed)
         assert schema is not None
         self.schema: pyarrow.Schema = schema
-        self._group, self._piece = group, sizes[1]
+        self._group, self._piece = group, self._core.piece()
         self._began, self._seconds = time.perf_counter(), 0.0
 
     def insert(self, data: Frame, *, on: str | Sequence[str] | None = None, part: int | None = None) -> None:

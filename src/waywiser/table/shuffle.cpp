@@ -10,6 +10,7 @@
 #include "waywiser/group/inside.hpp"
 #include "waywiser/table/gpu_pack.hpp"
 #include "waywiser/table/mix.hpp"
+#include "waywiser/table/plan_piece.hpp"
 #include "waywiser/table/row_hash.hpp"
 #include "waywiser/table/schema_agreement.hpp"
 
@@ -18,8 +19,12 @@ namespace {
 
 constexpr std::int64_t most_rows_at_once = 1 << 22;
 
-ShuffleOptions with_parts(ShuffleOptions options, int ranks) {
-  if (options.parts == 0) options.parts = ranks;
+// What is left to the group.
+ShuffleOptions with_all(ShuffleOptions options, const Group& group) {
+  if (options.parts == 0) options.parts = group.size();
+  if (options.piece == 0)
+    options.piece = std::min(options.place.is_gpu() ? usual_piece : plan_piece(plan_of(group), usual_piece),
+                             std::max(usual_piece, options.budget / 4));
   return options;
 }
 
@@ -44,7 +49,7 @@ Shuffle::Shuffle(Group& group, const ArrowSchema& schema, ShuffleOptions options
 
 Shuffle::Shuffle(Group& group, const std::function<TableSchema()>& schema, ShuffleOptions options)
     : group_(group),
-      options_(with_parts(std::move(options), group.size())),
+      options_(with_all(std::move(options), group)),
       schema_(agreed(group, schema, options_)),
       given_(static_cast<std::size_t>(options_.parts)),
       taken_(schema_, options_.parts, group.size(), group.rank(), !options_.place.is_gpu()),

@@ -54,6 +54,7 @@ class Shuffle {
 
   const TableSchema& schema() const noexcept { return schema_; }
   int parts() const noexcept { return options_.parts; }
+  Bytes piece() const noexcept { return options_.piece; }
   int owner_of(int part) const;
 
   // All rows to one part, or each by the hash of its values in the columns `keys`. Throws invalid_input for a batch
