@@ -89,6 +89,11 @@ def test_the_published_order_comes_out_of_the_simulation(run: Run, tmp_path: Pat
     assert published == {"tcp": 1.9, "nvlink": 3.9, "infiniband": 11.7}
     assert told["simulated"] and told["warning"] == "simulated dgx-1v"
     assert rates["nvlink"] / rates["tcp"] == pytest.approx(3.9 / 1.9, rel=0.3)
+    assert rates["infiniband"] / rates["nvlink"] == pytest.approx(11.7 / 3.9, rel=0.3)
+    page = (ROOT / "docs/tables.md").read_text(encoding="utf-8").splitlines()
+    for way, rate in rates.items():
+        (line,) = [line for line in page if line.startswith(f"| `{way}`")]
+        assert line.split("|")[3].strip() == f"{rate:.3g}", "docs/tables.md has another figure"
     picture = tmp_path / "merge.svg"
     code, out, err = run("bench", "merge", "--machine", "dgx-1v", "--plot", str(picture))
     assert code == 0 and "SIMULATED DGX-1V" in out and "nvlink / tcp: published 2.05, simulated " in out, err
