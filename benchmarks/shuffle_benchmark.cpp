@@ -19,7 +19,7 @@ using namespace waywiser;
 namespace {
 
 constexpr int ranks = 4, rounds = 5;
-constexpr Bytes message = ShuffleOptions{}.piece;
+constexpr Bytes message = usual_piece;
 
 // Random keys, numbers, and texts of 0 to 31 bytes if they are wanted; the arrays own nothing.
 class RandomTable {

@@ -12,6 +12,7 @@
 #include "waywiser/measure/other_machine.hpp"
 #include "waywiser/policy/verification.hpp"
 #include "waywiser/sim/collective_request.hpp"
+#include "waywiser/sim/exchange.hpp"
 #include "waywiser/sim/flow_problem.hpp"
 #include "waywiser/sim/request.hpp"
 #include "waywiser/sim/simulated_meter.hpp"
@@ -87,6 +88,14 @@ std::string simulate_collectives_json(const Topology& topology, const std::strin
       callback, [&](const ProgressCallback& progress) { return sim::simulate_collectives(node, request, progress); });
 }
 
+std::string simulate_exchange_json(const Topology& topology, const std::string& costs_json,
+                                   const std::string& request_json) {
+  const sim::NodeModel node = node_model(topology, costs_json);
+  const Json request = parse_json(request_json, "request");
+  const nb::gil_scoped_release released;
+  return sim::simulate_exchange(node, request).dump();
+}
+
 std::string measure_simulated_json(const Topology& topology, const std::string& costs_json,
                                    const std::string& options_json, const std::optional<std::string>& previous_json,
                                    const nb::object& callback, const std::string& cluster_json, const Others& others) {
@@ -136,6 +145,8 @@ void bind_sim(nb::module_& m) {
   m.def("simulate", simulate_json, "topology"_a, "costs_json"_a, "request_json"_a, "progress"_a.none() = nb::none(),
         "others"_a = Others(),
         "Times paths on nodes that are not here; request and answer as in sim/request.hpp. Raises Error.");
+  m.def("simulate_exchange", simulate_exchange_json, "topology"_a, "costs_json"_a, "request_json"_a,
+        "Times transfers that begin at once; request and answer as in sim/exchange.hpp. Raises Error.");
   m.def(
       "simulate_flows", [](const std::string& problem) { return sim::flow_ends(parse_json(problem, "flows")).dump(); },
       "problem_json"_a, "When each of some flows over shared links ends; see sim/flow_problem.hpp. Raises Error.");

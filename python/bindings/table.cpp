@@ -96,12 +96,17 @@ class PyShuffle {
     for (Batch& each : batches) all.append(capsule_of(std::move(each)));
     return all;
   }
+  std::string way_to(int rank, Bytes bytes) const { return shuffle_->way_to(rank, bytes); }
+  Bytes piece() const { return shuffle_->piece(); }
   nb::dict counts() const {
     const ShuffleCounts counts = shuffle_->counts();
     nb::list peers;
-    for (const ShuffleCounts::Peer& each : counts.peers)
-      peers.append(
-          nb::make_tuple(each.rows_out, each.bytes_out, each.pieces_out, each.rows_in, each.bytes_in, each.pieces_in));
+    for (const ShuffleCounts::Peer& each : counts.peers) {
+      nb::list ways;
+      for (const WayCounts& way : each.path.ways) ways.append(nb::make_tuple(way.way, way.pieces, way.bytes));
+      peers.append(nb::make_tuple(each.rows_out, each.bytes_out, each.pieces_out, each.rows_in, each.bytes_in,
+                                  each.pieces_in, each.path.seconds_out, each.path.seconds_in, ways));
+    }
     nb::dict named;
     named["peers"] = peers;
     named["most_under_way"] = counts.most_under_way;
@@ -150,5 +155,7 @@ void bind_table(nb::module_& m) {
       .def("finish", &PyShuffle::finish)
       .def("next", &PyShuffle::next)
       .def("extract", &PyShuffle::extract, "part"_a)
+      .def("piece", &PyShuffle::piece)
+      .def("way_to", &PyShuffle::way_to, "rank"_a, "bytes"_a)
       .def("counts", &PyShuffle::counts);
 }

@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "table": {"group"},
     "storage": {"group"},
     "torch_backend": {"group"},
+    "dask_backend": {"group"},
     "monitor": {"look"},
     "doctor": {"look", "monitor"},
     "network": {"look"},
@@ -36,14 +37,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
-    "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
+    "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run", "table"},
     "tune": {"look", "topology", "simulator", "apply", "run", "bench", "group"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use
     "cli": {
         *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
-        *("bench", "tune", "prove", "report", "waywiser"),
+        *("bench", "tune", "prove", "report", "table", "waywiser"),
     },
     "__main__": {"cli"},
 }

@@ -121,3 +121,16 @@ def test_what_does_not_fit_is_one_line(words: tuple[str, ...], why: str, capsys:
     assert run(["explain", *words, "--machine", MACHINE]) == 2
     error = capsys.readouterr().err
     assert why in error and len(error.splitlines()) == 1
+
+
+def test_pieces_of_a_shuffle_are_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    unmeasured = "message of 2 ranks with arrays in host memory: not measured here"
+    for words in (["shuffle"], ["shuffle", "host", "64K"]):
+        assert run(["explain", *words, "--machine", MACHINE]) == 2
+        assert unmeasured in capsys.readouterr().err
+    for words in (["shuffle", "gpu"], ["shuffle", "--from", "kernel"]):
+        assert run(["explain", *words, "--machine", MACHINE]) == 2
+        assert (
+            "explain shuffle [host [SIZE]]: pieces between GPUs are explained by gpu0 gpu1 SIZE"
+            in capsys.readouterr().err
+        )

@@ -20,7 +20,7 @@ import pytest
 from made_up_benchmark import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
-from waywiser.bench import coalescing, sharing
+from waywiser.bench import coalescing, merge, sharing
 from waywiser.bench import offload as bench_offload
 from waywiser.bench.offload_rows import Rows
 from waywiser.bench.outcome import JSON
@@ -119,6 +119,14 @@ def shared() -> Json:
     return value
 
 
+def merged() -> Json:
+    measured = merge.Case("plan", 2, 1 << 20, 0.3, 0.2, 0.1, {"copies": 4096}, 3, 99)
+    part = {"part": "a", "parameter": "b", "what": "c", "assumed": "d"}
+    simulated = merge.Case("tcp", 8, 1 << 20, 0.3, 0.3, 0.0, {"p": 56}, simulated=True, published=1e9, assumed=[part])
+    value: Json = json.loads(merge.as_json([measured, simulated], "simulated", "simulated x", {"a": "b"}))
+    return value
+
+
 def network() -> Json:
     folder = Path(tempfile.mkdtemp(prefix="waywiser-network-"))
     try:
@@ -159,6 +167,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "offload": offload,
     "coalescing": coalesced,
     "sharing": shared,
+    "merge": merged,
     "network": network,
     "network_proof": network_proof,
     "network_undo": network_undo,

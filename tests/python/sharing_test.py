@@ -55,7 +55,7 @@ def test_what_cannot_be_timed_is_named(run: Run, monkeypatch: pytest.MonkeyPatch
     [
         (["-n", "9"], "--ranks 9: at most 8"),
         (["--sizes", "8"], "--sizes is not for sharing"),
-        (["--plot", "x.png"], "--plot is for coalescing and offload"),
+        (["--plot", "x.png"], "--plot is for coalescing, merge and offload"),
         (["--json", "--csv"], "write one of them"),
         (["latency"], "time it alone"),
     ],

@@ -151,7 +151,7 @@ def test_budget_parts_and_nulls() -> None:
     assert [rows.num_rows for _, rows in moved] == ([] if odd else [80_000])
     outcome = moved.outcome()
     assert outcome.busiest == 1 and outcome.bytes >= 640_000 and 0 < outcome.bound and 0 < outcome.seconds
-    print(str(outcome).split(",")[0], str(outcome).endswith(" of their rate"), flush=True)
+    print(str(outcome).split(",")[0], str(outcome).splitlines()[0].endswith(" of their rate"), flush=True)
     a = pa.table({"k": [1, None], "j": [group.rank, 5], "a": [10, 20]})
     b = pa.table({"k": pa.array([1, None], pa.int64()), "j": [0, 5], "a": ["x", "y"]})
     many, none = np.arange(200_000), np.arange(0)
@@ -175,6 +175,81 @@ def test_budget_parts_and_nulls() -> None:
         *2 * ["InputError: outcome comes after the loop over the parts", "rank 1 has sent most True"],
         *2 * ["InputTypeError: part= is a whole number, not float"],
         *2 * ["InputError: insert: the table has 1 columns, not 2"],
+    ])  # fmt: skip
+
+
+def test_a_key_with_many_rows_is_split_in_a_join() -> None:
+    code = """
+    from waywiser.table.skew import buckets, split_of
+    rows = 30_000
+    keys = np.where(np.arange(rows) % 5 < 4, 7, np.arange(rows) + 100 + rows * group.rank)  # four of five are 7
+    many = pa.table({"k": keys, "a": np.arange(rows) + rows * group.rank})
+    few = pa.table({"k": [7, 100 + 4 + rows * group.rank], "b": [group.rank, 5]})
+    assert len(set(buckets(few, ["k"]).tolist())) == 2
+    sides = [(many, ["k"]), (few, ["k"])]
+    hot = {int(buckets(few, ["k"])[0])}
+    assert [split_of(group, sides, how) for how in ("inner", "left", "semi", "anti")] == 4 * [(hot, set())]
+    assert split_of(group, sides, "right") == split_of(group, sides, "outer") == (set(), set())
+    assert split_of(group, sides[::-1], "right") == split_of(group, sides[::-1], "inner") == (set(), hot)
+    assert split_of(group, [sides[0], sides[0]], "inner") == (hot, set()), "one side alone"
+    assert split_of(group, [(many.slice(0, 10), ["k"]), sides[1]], "left") == (set(), set()), "too few to tell"
+    for how in ("inner", "left", "semi", "anti", "right"):
+        given = (few, many) if how == "right" else (many, few)
+        made = table.merge(group, *given, "k", how=how, budget=1 << 20, piece=1 << 18)
+        share = made.num_rows
+        told = np.pad(made["a"].to_numpy(), (0, 150_000 - share), constant_values=-1)
+        numbers = group.all_gather(told).ravel()
+        numbers = numbers[numbers >= 0]
+        wanted = {"inner": 3 * 72_000 + 3, "left": 3 * 72_000 + 18_000, "right": 3 * 72_000 + 18_000}
+        wanted |= {"semi": 72_003, "anti": 17_997}
+        assert len(numbers) == wanted[how], (how, len(numbers))
+        assert how == "anti" or share < 0.4 * len(numbers), (how, share, len(numbers))
+        print(how, len(numbers), int(numbers.sum()), flush=True)
+    """
+    status, lines, errors = run(3, TABLES + code)
+    assert (status, errors) == (0, ""), errors
+    seven = sum(number for number in range(90_000) if number % 5 < 4)
+    alone = sum(number for number in range(90_000) if number % 5 == 4)
+    met = 4 + 30_004 + 60_004
+    sums = {"inner": 3 * seven + met, "left": 3 * seven + alone, "right": 3 * seven + alone}
+    sums |= {"semi": seven + met, "anti": alone - met}
+    assert {line.split()[0]: int(line.split()[2]) for line in lines} == sums and len(lines) == 15
+
+
+def test_the_ways_of_pieces_are_told_before_and_after() -> None:
+    code = """
+    import json
+    from waywiser.table.paths import by_way
+    a = pa.table({"k": range(100_000)})
+    moved = table.Shuffle(group, a.schema, parts=group.size, budget=1 << 22, piece=1 << 18)
+    to = (group.rank + 1) % group.size
+    moved.insert(a, part=to)
+    told = moved.explain()
+    said(lambda: moved.explain(0))
+    assert sorted(told) == [rank for rank in range(group.size) if rank != group.rank]
+    assert set(moved.explain(8).values()) == {"lane"}
+    for part, rows in moved:
+        pass
+    ways = moved.counts().peers[to].ways
+    assert {way.way for way in ways} == {told[to]} and moved.counts().peers[to].seconds_out > 0
+    outcome = moved.outcome()
+    assert [(path.source, path.destination) for path in outcome.paths] == [(0, 1), (1, 2), (2, 0)]
+    assert all(path.bytes >= 800_000 and path.seconds > 0 for path in outcome.paths)
+    read = json.loads(json.dumps(outcome.as_json()))
+    assert read["paths"][0]["ways"][0]["way"] == told[to] and read["paths"][0]["bytes"] == outcome.paths[0].bytes
+    last = str(outcome).splitlines()[1]
+    assert last.startswith(f"{told[to]}: ") and "between 3 pairs; slowest " in last, last
+    made = [table.PathOutcome(0, 1, [table.WayCounts("a", 2, 4096), table.WayCounts("b", 1, 100)], 1e-3)]
+    made.append(table.PathOutcome(1, 0, [table.WayCounts("a", 1, 1024)], 1e-3))
+    for line in by_way(made) if odd else []:
+        print(line, flush=True)
+    """
+    status, lines, errors = run(3, TABLES + code)
+    assert (status, errors) == (0, "")
+    assert lines == sorted([
+        *3 * ["InputError: size=0 is out of range"],
+        "a: 5 KiB in 3 pieces between 2 pairs; slowest 1 to 0, 1 KiB in 1.00 ms: 1.02 MB/s",
+        "b: 100 B in 1 piece between 1 pair",
     ])  # fmt: skip
 
 

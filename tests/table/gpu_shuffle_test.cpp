@@ -127,6 +127,9 @@ TEST(GpuShuffle, EachPartComesToTheGpuOfItsOwner) {
                 const ShuffleCounts counts = shuffle.counts();
                 require_that((counts.peers[0].pieces_out > 2) == !with_text,
                              "tables with offsets are not cut, others are");
+                const PathCounts& path = counts.peers[static_cast<std::size_t>((group.rank() + 1) % 3)].path;
+                require_that(path.ways.size() == 1 && path.ways[0].way == "direct", "another way than into the GPU");
+                require_that(path.seconds_out > 0 && path.seconds_in > 0, "the time of a path");
                 if (!with_text) require_that(counts.most_under_way <= options.budget + 2 * options.piece, "the budget");
               }),
               no_problems);

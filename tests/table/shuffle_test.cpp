@@ -112,6 +112,45 @@ TEST(Shuffle, ASkewedPartGoesInPieces) {
             no_problems);
 }
 
+TEST(Shuffle, EachPathSaysByWhichWayItsPiecesWent) {
+  EXPECT_EQ(TestRanks(3).in_processes([](Group& group) {
+    const MadeUpSchema schema(KeysAndTexts::columns({}));
+    Shuffle shuffle(group, schema.get(), {3, 1 << 20, 1 << 18});
+    const int to = (group.rank() + 1) % 3;  // one piece of 64 KiB or more, and one short one; nothing to the third rank
+    shuffle.insert(batch_of(keys_from(0, 8192)), to);
+    shuffle.insert(batch_of({1}), to);
+    shuffle.finish();
+    while (const auto part = shuffle.next()) shuffle.extract(*part);
+    const ShuffleCounts counts = shuffle.counts();
+    const ShuffleCounts::Peer& out = counts.peers[static_cast<std::size_t>(to)];
+    require_that(out.path.ways.size() == 2, "two sizes, two ways");
+    std::uint64_t pieces = 0, bytes = 0;
+    for (const WayCounts& way : out.path.ways) {
+      pieces += way.pieces, bytes += way.bytes;
+      require_that(way.way == shuffle.way_to(to, way.bytes), "another way than is told beforehand: " + way.way);
+    }
+    require_that(pieces == 2 && out.pieces_out == 2 && bytes == out.bytes_out, "pieces without a way");
+    require_that(out.path.seconds_out > 0 && out.path.seconds_in == 0, "the time out");
+    const ShuffleCounts::Peer& in = counts.peers[static_cast<std::size_t>((group.rank() + 2) % 3)];
+    require_that(in.path.ways.empty() && in.path.seconds_in > 0 && in.path.seconds_out == 0, "the time in");
+    require_that(shuffle.way_to(to, 1) == "lane" && shuffle.way_to(to, 1 << 20) != "lane", "the way of a size");
+    require_that(
+        error_of([&] { shuffle.way_to(group.rank(), 1); }).find("is not another one of 3") != std::string::npos,
+        "a way to itself");
+  }),
+            no_problems);
+}
+
+TEST(BusyTime, CountsWhatOverlapsOnce) {
+  BusyTime busy;
+  busy.begin(1);
+  busy.begin(2);
+  EXPECT_EQ(busy.end(4), 0);
+  EXPECT_EQ(busy.end(5), 4);
+  busy.begin(7);
+  EXPECT_EQ(busy.end(8), 1);
+}
+
 TEST(Shuffle, WhatRanksDoNotShareIsRefusedAtAll) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     const bool odd = group.rank() == 1;

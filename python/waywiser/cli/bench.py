@@ -47,7 +47,7 @@ def bench(
     bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
     blocks: Annotated[str, typer.Option(metavar="LIST", help="For coalescing: how many blocks, such as 4,16,80.")] = "",
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For coalescing and offload: draw into a .png or .svg.")
+        Path | None, typer.Option(metavar="FILE", help="For coalescing, merge, offload: draw into a .png or .svg.")
     ] = None,
     remote: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="For offload: this server. Default: one on this machine.")
@@ -74,14 +74,19 @@ def bench(
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
     from waywiser.bench.session import as_rank, in_job, simulated, with_own_ranks
-    from waywiser.cli.bench_alone import Form, coalescing, offload, only_alone, sharing
+    from waywiser.cli.bench_alone import Form, coalescing, merge, offload, only_alone, sharing
 
-    for name in ("coalescing", "offload", "sharing"):
+    for name in ("coalescing", "merge", "offload", "sharing"):
         if what and name in what:
             if len(what) > 1:
                 raise InputError(f"{name}: time it alone")
-            only_alone(name, machine=machine, against=against, full=full, mode=mode != "blocking")
+            only_alone(name, against=against, full=full, mode=mode != "blocking")
             form_alone = Form(as_json, as_csv, plot)
+            if name == "merge":
+                only_alone(name, memory=memory, backend=backend not in ("auto", "host"), blocks=blocks, remote=remote)
+                only_alone(name, key=key, times=times, road=road, data_plain=data_plain)
+                return merge(ranks, sizes, budget, machine, form_alone)
+            only_alone(name, machine=machine)
             if name == "sharing":
                 only_alone(
                     name, memory=memory, sizes=sizes, blocks=blocks, remote=remote, key=key, times=times, road=road
@@ -95,7 +100,7 @@ def bench(
             only_alone(name, memory=memory, blocks=blocks)
             return offload(sizes, times, budget, backend, (remote, key, data_plain), road, form_alone)
     if blocks or plot is not None:
-        raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `offload`")
+        raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `merge`, `offload`")
     if remote or key is not None or times or road or data_plain:
         raise InputError("--remote, --key, --times, --road and --data-plain are for `waywiser bench offload`")
     by_kernel = _by_kernel(source, mode, machine)

@@ -42,6 +42,7 @@ def only_alone(name: str, **others: object) -> None:
 
 _WHY = {
     "coalescing": "copies within one process",
+    "merge": "joins tables in host memory",
     "offload": "times one client of a server",
     "sharing": "starts 1 to 8 ranks on one GPU itself",
 }
@@ -162,6 +163,51 @@ def offload(
         plot_offload(found, _label(told), form.plot)
 
 
+def merge(ranks: int | None, sizes: str, budget: float | None, machine: str | None, form: Form) -> None:
+    """Two tables on all ranks, joined, by each way; or the exchange on a simulated machine."""
+    from waywiser.bench import merge as bench
+    from waywiser.look.job import started
+    from waywiser.progress import bar, say
+    from waywiser.report.simulated import print_assumed
+
+    form.check()
+    if machine is not None and (ranks is not None or budget is not None):
+        raise InputError("merge: a simulated machine has a rank on each GPU and no rounds: leave out -n and --budget")
+    if started().size > 1:
+        raise InputError("merge starts its ranks itself: leave the launcher out")
+    usual = bench.SIZES if machine is None else bench.SIMULATED_SIZES
+    wanted = bench.Wanted(ranks or 2, sizes_in(sizes) if sizes else usual, budget or 10.0 * len(bench.WAYS))
+    wanted.check()
+    left_out: dict[str, str] = {}
+    found: list[bench.Case] = []
+
+    def missing(what: str, why: str) -> None:
+        say(f"{what}: {why}")
+        left_out[what] = why
+
+    handle(ENDING, end_at_once)  # as Ctrl-C, which leaves the rows so far
+    try:
+        with bar("merge") as show:
+            made = (
+                bench.cases(wanted, missing, show)
+                if machine is None
+                else (one for size in wanted.sizes for one in bench.simulated(machine, size, missing, show))
+            )
+            for case in made:
+                found.append(case)
+    finally:
+        told = "" if machine is None else f"simulated {machine}"
+        _print(bench, form, found, "host" if machine is None else "simulated", told, left_out)
+        if not (form.json or form.csv):
+            print_assumed([one for case in found[:1] for one in case.assumed])
+    if not found:
+        raise TransferError("merge: nothing could be timed")
+    if form.plot is not None:
+        from waywiser.bench.merge_plot import plot_merge
+
+        plot_merge(found, _label(told), form.plot)
+
+
 def sharing(most: int | None, budget: float | None, backend: str, form: Form) -> None:
     """Halo exchanges of 1 to `most` processes on one GPU."""
     from waywiser import _core
@@ -172,7 +218,7 @@ def sharing(most: int | None, budget: float | None, backend: str, form: Form) ->
 
     form.check()
     if form.plot is not None:
-        raise InputError("sharing: --plot is for coalescing and offload")
+        raise InputError("sharing: --plot is for coalescing, merge and offload")
     if backend not in ("auto", "cuda", "virtual_gpu"):
         raise InputError("sharing: write --backend auto|cuda|virtual_gpu")
     if started().size > 1:

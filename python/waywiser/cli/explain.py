@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from waywiser.report.halo_rows import HaloQuestion
 
 _ROWS = ("halo", "remote", "read", "write")  # of which the plan has rows that are added apart
+_SHUFFLE_NOTE = "Each piece of a table goes as such a message, between each pair of ranks by the group's own choice."
 _PUT_NOTE = (
     "LL128 needs GPUs that are all joined by NVLink; bulk needs compute capability 9.0 and shared memory that the "
     "block has to spare: else stores. A put without a message: by stores, or bulk where that is taken here."
@@ -67,7 +68,8 @@ def explain(
     For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`; `explain put SIZE --from
     kernel` shows the protocols of a kernel's message. `explain halo` shows what halo exchanges have measured, with
     --shape and --fields one exchange and its estimate, `explain remote HOST:PORT SIZE` the roads to a server's GPUs,
-    `explain read FILE SIZE` and `explain write FILE SIZE` the ways to a file.
+    `explain read FILE SIZE` and `explain write FILE SIZE` the ways to a file, `explain shuffle` those of a piece of a
+    table between two ranks of this machine.
     """
     from waywiser import stages, terminal
     from waywiser.report.collective_table import collective_answer, collective_table
@@ -79,6 +81,7 @@ def explain(
     from waywiser.simulator.assumptions import of_profile
     from waywiser.tune.machine_results import results_of
 
+    of_shuffle = source == "shuffle"
     source, destination, size = _asked_of(caller, source, destination, size)
     if steps and (
         binding or source in ("halo", "remote", "read", "write", *COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE)
@@ -111,6 +114,8 @@ def explain(
         what = f"{ranks} ranks, arrays in {destination} memory"
         if source == PUT_MESSAGE:
             what, answer["notes"] = "from a block of a kernel to another GPU", [_PUT_NOTE]
+        if of_shuffle:
+            answer["notes"] = [_SHUFFLE_NOTE]
         answer["backend"] = profile.backend
         head = f"{source} of {format_bytes(count)}, {what} on {profile.machine}"
         if as_json:
@@ -169,9 +174,15 @@ def _halo(output: Path, machine: str | None, asked: HaloQuestion, as_json: bool)
 
 
 def _asked_of(caller: str, source: str, destination: str, size: str) -> tuple[str, str, str]:
-    """What is asked of a caller: of a kernel the messages that a block puts."""
+    """What is asked of a caller: of a kernel the messages that a block puts; a shuffle's pieces are messages."""
     if caller not in ("host", "kernel"):
         raise InputError(f"--from {caller!r}: write host or kernel")
+    if source == "shuffle":
+        from waywiser.table.shuffle import PIECE
+
+        if destination not in ("", "host") or caller == "kernel":
+            raise InputError("explain shuffle [host [SIZE]]: pieces between GPUs are explained by gpu0 gpu1 SIZE")
+        return MESSAGE, "host", size or str(PIECE)
     if caller == "host":
         if source == "put":
             raise InputError("only puts of kernels have protocols to choose from: write put SIZE --from kernel")

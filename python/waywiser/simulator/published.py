@@ -30,12 +30,17 @@ class Answer:
     def __init__(self, told: dict[str, Any]) -> None:
         self._curves = told.get("curves", [])
         self._cases = told.get("cases", [])
+        self._rows = told.get("rows", [])
 
     def times(self, **setting: str) -> dict[int, float]:
         """Size -> seconds, of the curve with these settings."""
         found = [c for c in self._curves if all(c["setting"].get(name) == value for name, value in setting.items())]
         (curve,) = found
         return {int(point["bytes"]): float(point["seconds"]) for point in curve["points"]}
+
+    def rates(self) -> dict[str, float]:
+        """GB/s by way, of a merge."""
+        return {str(row["way"]): float(row["gb_per_s"]) for row in self._rows}
 
     def only(self, **setting: str) -> float:
         """The time, for a command with one size."""
@@ -233,6 +238,20 @@ def _all_reduce() -> Iterator[Claim]:
         yield _claim("dgx-1v", finding, published, "GB/s", "2 x 31/32 x 512 MiB / time", bus, text)
 
 
+def _merge() -> Iterator[Claim]:
+    """8 GPUs of a node: 1.9 GB/s by TCP, 3.9 by NVLink, 11.7 by InfiniBand, of a program; its exchange is predicted."""
+    command = ("waywiser bench merge --machine dgx-1v",)
+    steps = [("nvlink", "tcp", "NVLink, else TCP, against TCP", 3.9 / 1.9)]
+    steps.append(("infiniband", "nvlink", "InfiniBand against NVLink, else TCP", 11.7 / 3.9))
+    for way, base, name, published in steps:
+
+        def find(told: Answer, way: str = way, base: str = base) -> float:
+            return told.rates()[way] / told.rates()[base]
+
+        what, told = f"merge of tables on 8 GPUs, {name}", round(published, 2)
+        yield Claim("dgx-1v", what, told, told, "times", f"{way} / {base}", command, find)
+
+
 def _remote_gpu() -> Iterator[Claim]:
     """Two arrays to the GPU and one back, 100 million float32 each, one after the other; times of transfers only."""
     for machine in ("remote-t4", "remote-a10"):
@@ -271,7 +290,7 @@ def _pinned_gain(into: Answer, out: Answer, pinned_into: Answer, pinned_out: Ans
 
 def compare(run: Run, machines: Sequence[str] = ()) -> list[Row]:
     """All rows, or those whose commands are about one of these machines; `run` runs their command lines."""
-    claims = [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_remote_gpu()]
+    claims = [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_merge(), *_remote_gpu()]
     about = [re.findall(r"--machine (\S+)", claim.commands[0])[0] for claim in claims]
     if unknown := sorted(set(machines) - set(about)):
         raise InputError(f"no published finding about {unknown[0]!r}: write some of {', '.join(dict.fromkeys(about))}")

@@ -5,6 +5,7 @@ from waywiser.table.grouping import Aggregate, group_by
 from waywiser.table.merge import How, merge
 from waywiser.table.outcome import ShuffleOutcome
 from waywiser.table.parts import partition, shuffle
+from waywiser.table.paths import PathOutcome, WayCounts
 from waywiser.table.shuffle import PeerCounts, Shuffle, ShuffleCounts
 from waywiser.table.sorting import Order, sort
 
@@ -13,10 +14,12 @@ __all__ = [
     "Frame",
     "How",
     "Order",
+    "PathOutcome",
     "PeerCounts",
     "Shuffle",
     "ShuffleCounts",
     "ShuffleOutcome",
+    "WayCounts",
     "group_by",
     "merge",
     "partition",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places
-from waywiser.table.shuffle import BUDGET, PIECE, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Shuffle, one_part
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -26,7 +26,7 @@ def group_by(
     aggregates: Sequence[tuple[str, Aggregate]],
     *,
     budget: int = BUDGET,
-    piece: int = PIECE,
+    piece: int | None = None,
 ) -> Frame:
     """One row for each key of all ranks: this rank's part of the result, in the library of `data`. All ranks call it.
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.errors import InputError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places, value_type
-from waywiser.table.shuffle import BUDGET, PIECE, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Shuffle, one_part
+from waywiser.table.skew import give, split_of
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -39,7 +40,7 @@ def merge(
     nulls_equal: bool = False,
     suffix: str = "_right",
     budget: int = BUDGET,
-    piece: int = PIECE,
+    piece: int | None = None,
 ) -> Frame:
     """Joins the rows of all ranks: this rank's part of the result, in the library of `left`. All ranks call it.
 
@@ -47,7 +48,8 @@ def merge(
     as in SQL; "semi" and "anti" are the rows of `left` that have a match, or none. Columns: the keys with the names of
     `left`, the others of `left`, then those of `right`, with `suffix` where the name is taken. A null matches nothing,
     as in SQL; with `nulls_equal` it matches a null, as in pandas. Keys are equal as pyarrow compares them: NaN equals
-    NaN, and the two zeros of floating point differ. Keys that are dictionaries come out as their values.
+    NaN, and the two zeros of floating point differ. Keys that are dictionaries come out as their values. Rows of one
+    key come to one rank, but for a key with more rows than a rank's part of all, in a join that is not "outer".
 
     `budget` and `piece` as in `Shuffle`, for each of the tables. Raises as `Shuffle`; InputError at all ranks for
     columns that are not there, and for keys of unlike types.
@@ -63,9 +65,13 @@ def merge(
     plan = plans[0]
     from_right = Shuffle._of(group, lambda: plan.right.table.schema, purpose + ", right", None, budget, piece)
     keeps_left, keeps_right = how in ("left", "outer", "anti"), how in ("right", "outer")
-    _give(from_left, plan.left.table, plan.left_keys, nulls_equal, keeps_left, group.rank)
+    split = split_of(group, [(plan.left.table, plan.left_keys), (plan.right.table, plan.right_keys)], how)
+    ranks = group.rank, group.size
+    table = _travelling(from_left, plan.left.table, plan.left_keys, nulls_equal, keeps_left, group.rank)
+    give(from_left, table, plan.left_keys, split, 0, *ranks)
     mine = one_part(from_left)  # before the other begins: a rank that waits in one shuffle takes nothing of another
-    _give(from_right, plan.right.table, plan.right_keys, nulls_equal, keeps_right, group.rank)
+    table = _travelling(from_right, plan.right.table, plan.right_keys, nulls_equal, keeps_right, group.rank)
+    give(from_right, table, plan.right_keys, split, 1, *ranks)
     others = one_part(from_right)
     return plan.left.back(_joined(plan, mine, others, how, nulls_equal))
 
@@ -93,8 +99,8 @@ def _plan(left: Frame, right: Frame, on: Any, left_on: Any, right_on: Any, how: 
     return _Plan(one, other, left_keys, right_keys, result)
 
 
-def _give(shuffle: Shuffle, table: Any, keys: list[str], nulls_equal: bool, keeps: bool, rank: int) -> None:
-    """Rows that match nothing stay where they are, or are left out."""
+def _travelling(shuffle: Shuffle, table: Any, keys: list[str], nulls_equal: bool, keeps: bool, rank: int) -> Any:
+    """All rows but those that match nothing, which stay where they are, or are left out."""
     if not nulls_equal and any(table[key].null_count for key in keys):
         compute = arrow().compute
         valid = compute.is_valid(table[keys[0]])
@@ -103,7 +109,7 @@ def _give(shuffle: Shuffle, table: Any, keys: list[str], nulls_equal: bool, keep
         if keeps:
             shuffle.insert(table.filter(compute.invert(valid)), part=rank)
         table = table.filter(valid)
-    shuffle.insert(table, on=keys)
+    return table
 
 
 def _joined(plan: _Plan, left: Any, right: Any, how: str, nulls_equal: bool) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from waywiser.table.frames import Frame, Given, given, names, places
-from waywiser.table.shuffle import BUDGET, PIECE, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Shuffle, one_part
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -33,7 +33,9 @@ def partition(data: Frame, on: str | Sequence[str], parts: int) -> list[Frame]:
     return [back(table.take(numpy.flatnonzero(numbers == part))) for part in range(parts)]
 
 
-def shuffle(group: Group, data: Frame, on: str | Sequence[str], *, budget: int = BUDGET, piece: int = PIECE) -> Frame:
+def shuffle(
+    group: Group, data: Frame, on: str | Sequence[str], *, budget: int = BUDGET, piece: int | None = None
+) -> Frame:
     """The rows of all ranks whose keys belong to this rank, in the library of `data`: rows with equal values in the
     columns `on` are at one rank afterwards. All ranks call it, with the same columns.
 

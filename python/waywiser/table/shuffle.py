@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, arrow, given, names, places
 from waywiser.table.outcome import ShuffleOutcome, outcome
+from waywiser.table.paths import PathOutcome, WayCounts
 
 if TYPE_CHECKING:
     import pyarrow
 
     from waywiser.group.group import Group
 
-BUDGET, PIECE = 256 << 20, 1 << 20
+BUDGET, PIECE = 256 << 20, 1 << 20  # PIECE: without a plan
 
 
 class PeerCounts(NamedTuple):
-    """Between this rank and another one, or itself."""
+    """Between this rank and another one, or itself. The seconds are those in which at least one piece was under way,
+    as this rank has noticed it between its other work; `ways` are those of the pieces out.
+    """
 
     rows_out: int
     bytes_out: int
@@ -28,6 +31,9 @@ class PeerCounts(NamedTuple):
     rows_in: int
     bytes_in: int
     pieces_in: int
+    seconds_out: float
+    seconds_in: float
+    ways: list[WayCounts]
 
 
 class ShuffleCounts(NamedTuple):
@@ -47,7 +53,8 @@ class Shuffle:
     ranks if left out. Each rank inserts what it has, as it comes, and takes its parts as all ranks complete them;
     there is no barrier. `budget`: bytes of pieces under way at this rank, out and in; `insert` waits for room, and
     takes what comes meanwhile. What has come and is not extracted is the result, and not in the budget. `piece`: the
-    most bytes of rows that go in one message (one row may have more); a budget is at least four pieces.
+    most bytes of rows that go in one message (one row may have more), by default those from which on messages reach
+    nine tenths of their best rate in the plan, and 1 MiB without a plan; a budget is at least four pieces.
 
     Raises, at all ranks and before any row moves: InputError for schemas that differ, two columns of one name, or
     options that make no sense; UnavailableError for a type that is not served. Later calls raise as every call of a
@@ -63,7 +70,7 @@ class Shuffle:
         *,
         parts: int | None = None,
         budget: int = BUDGET,
-        piece: int = PIECE,
+        piece: int | None = None,
     ) -> None:
         pa = arrow()
 
@@ -80,21 +87,24 @@ class Shuffle:
         purpose: str,
         parts: int | None = None,
         budget: int = BUDGET,
-        piece: int = PIECE,
+        piece: int | None = None,
     ) -> Shuffle:
         made = cls.__new__(cls)
         made._start(group, make, purpose, parts, budget, piece)
         return made
 
     def _start(
-        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int
+        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int | None
     ) -> None:
         from waywiser import _core
 
-        schema, failed, count, sizes = None, "", 0, (BUDGET, PIECE)
+        schema, failed, count, sizes = None, "", 0, (BUDGET, 0)
         try:
             count = 0 if parts is None else _number("parts", parts, 1)
-            sizes = _number("budget", budget, 1, 1 << 60), _number("piece", piece, 1, 1 << 60)
+            sizes = (
+                _number("budget", budget, 1, 1 << 60),
+                0 if piece is None else _number("piece", piece, 1, 1 << 60),
+            )
             schema = make().remove_metadata()
         except Exception as error:  # the core raises it at all ranks
             failed = str(error) or type(error).__name__
@@ -102,7 +112,7 @@ class Shuffle:
         self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed)
         assert schema is not None
         self.schema: pyarrow.Schema = schema
-        self._group, self._piece = group, sizes[1]
+        self._group, self._piece = group, self._core.piece()
         self._began, self._seconds = time.perf_counter(), 0.0
 
     def insert(self, data: Frame, *, on: str | Sequence[str] | None = None, part: int | None = None) -> None:
@@ -160,8 +170,17 @@ class Shuffle:
     def counts(self) -> ShuffleCounts:
         """What this rank has done so far. Raises nothing."""
         counts = self._core.counts()
-        peers = [PeerCounts(*each) for each in counts["peers"]]
+        peers = []
+        for *numbers, ways in counts["peers"]:
+            peers.append(PeerCounts._make([*numbers, [WayCounts(*way) for way in ways]]))
         return ShuffleCounts(peers, counts["most_under_way"], counts["waited"])
+
+    def explain(self, size: int | None = None) -> dict[int, str]:
+        """The way of a piece of `size` bytes to each other rank, as `WayCounts` names it; without `size` of one as long
+        as pieces are at most. By the plan that the group has, or the defaults without one. Raises InputError.
+        """
+        size = self._piece if size is None else _number("size", size, 1, 1 << 40)
+        return {to: self._core.way_to(to, size) for to in range(self._group.size) if to != self._group.rank}
 
     def outcome(self) -> ShuffleOutcome:
         """What all ranks have reached, from when the shuffle was made to the end of the loop over the parts, beside
@@ -172,9 +191,11 @@ class Shuffle:
         if not self._seconds:
             raise InputError("outcome comes after the loop over the parts")
         peers = self.counts().peers
-        out, come = ([0 if rank == self._group.rank else peer[field] for rank, peer in enumerate(peers)]
-                     for field in (1, 4))  # fmt: skip
-        return outcome(self._group, out, come, self._seconds, self._piece)
+        rank = self._group.rank
+        out = [0 if to == rank else peer.bytes_out for to, peer in enumerate(peers)]
+        come = [0 if source == rank else peer.bytes_in for source, peer in enumerate(peers)]
+        paths = [PathOutcome(rank, to, peer.ways, peer.seconds_out) for to, peer in enumerate(peers) if peer.ways]
+        return outcome(self._group, out, come, self._seconds, self._piece, paths)
 
 
 def _number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:

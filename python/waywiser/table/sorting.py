@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places
-from waywiser.table.shuffle import BUDGET, PIECE, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Shuffle, one_part
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -22,7 +22,7 @@ def sort(
     by: str | Sequence[str | tuple[str, Order]],
     *,
     budget: int = BUDGET,
-    piece: int = PIECE,
+    piece: int | None = None,
 ) -> Frame:
     """The rows of all ranks in order: this rank's part, in the library of `data`. All ranks call it.
 

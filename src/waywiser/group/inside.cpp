@@ -27,6 +27,12 @@ std::uint64_t process_of(const Group& group, int rank) {
   return session_of(group).introduction(in_job(group, rank)).process;
 }
 
+std::string message_way(const Group& group, int rank, Place mine, Bytes bytes) {
+  Session& session = session_of(group);
+  if (!mine.is_gpu()) return session.engine().way_to(members_of(group)->peer(rank), bytes);
+  return session.gpus().why_staged(in_job(group, rank)).empty() ? "direct" : "staged";
+}
+
 LabelledMessages::LabelledMessages(const Group& group, CallKind kind)
     : session_(session_of(group)), members_(members_of(group)) {
   call_.kind = kind;

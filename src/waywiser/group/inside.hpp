@@ -45,6 +45,10 @@ std::string why_apart(const Group& group, int rank);
 // Its number in the system of its machine.
 std::uint64_t process_of(const Group& group, int rank);
 
+// How a message to another rank goes out of this rank's memory at `mine`. Host memory: see Engine::way_to(). Out of a
+// GPU, once one has gone: "direct", into where it belongs, or "staged", for the reason of why_staged().
+std::string message_way(const Group& group, int rank, Place mine, Bytes bytes);
+
 // Messages between the ranks of a group that makes no other calls. Between two ranks those with one label arrive in
 // order. A message stays at its place until it is complete or cancelled.
 class LabelledMessages {

@@ -1,7 +1,6 @@
 #include "waywiser/table/piece_exchange.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <string>
@@ -9,12 +8,13 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::size_t head_words = 5, node_words = 5;
-constexpr int head_tag = 0, body_tag = 1;
+constexpr int tag_of_head = 0, tag_of_body = 1;
 constexpr Bytes longest_block = Bytes{1} << 40;
 
 static_assert(sizeof(PieceHead) == head_words * 8 && sizeof(PackedNode) == node_words * 8);
@@ -52,7 +52,9 @@ PieceExchange::PieceExchange(Group group, Place place, std::size_t nodes, Bytes 
       budget_(budget),
       arrival_(std::move(arrival)),
       incoming_(static_cast<std::size_t>(group_.size() - 1)),
-      open_(group_.size() - 1) {
+      open_(group_.size() - 1),
+      busy_(static_cast<std::size_t>(group_.size())),
+      paths_(busy_.size()) {
   for (std::size_t i = 0; i < incoming_.size(); ++i) {
     incoming_[i].from = static_cast<int>(i) < group_.rank() ? static_cast<int>(i) : static_cast<int>(i) + 1;
     ask_for_head(incoming_[i]);
@@ -74,13 +76,15 @@ void PieceExchange::send(int to, const PieceHead& head, const std::vector<Packed
   if (!nodes.empty()) std::memcpy(words->data() + head_words, nodes.data(), nodes.size() * sizeof nodes.front());
   const bool has_body = block && head.bytes > 0;
   Outgoing& out = outgoing_.emplace_back();
+  out.to = to;
   out.bytes = has_body ? head.bytes : 0;
   out_ += out.bytes;
   note();
-  out.head = group_.send(std::span<const std::uint64_t>(*words), to, head_tag, Mode::begin);
+  out.head = group_.send(std::span<const std::uint64_t>(*words), to, tag_of_head, Mode::begin);
   out.head.keep(words);
   if (!has_body) return;
-  out.body = group_.send(bytes_at(block, head.bytes), to, body_tag, Mode::begin);
+  busy_[static_cast<std::size_t>(to)].out.begin(now_seconds());
+  out.body = group_.send(bytes_at(block, head.bytes), to, tag_of_body, Mode::begin);
   out.body.keep(std::move(block));
 }
 
@@ -90,9 +94,17 @@ void PieceExchange::turn() {
     }
   std::erase_if(outgoing_, [this](Outgoing& each) {
     if (!each.is_over()) return false;
-    out_ -= each.bytes;
+    note_sent(each);
     return true;
   });
+}
+
+void PieceExchange::note_sent(const Outgoing& piece) {
+  if (piece.bytes == 0) return;
+  out_ -= piece.bytes;
+  const auto to = static_cast<std::size_t>(piece.to);
+  paths_[to].seconds_out += busy_[to].out.end(now_seconds());
+  paths_[to].add(message_way(group_, piece.to, place_, piece.bytes), piece.bytes);
 }
 
 void PieceExchange::wait() {
@@ -103,9 +115,9 @@ void PieceExchange::wait() {
   for (Incoming& from : incoming_) add(from.awaits == Incoming::Awaits::body ? from.body : from.head);
   for (Outgoing& each : outgoing_) add(each.head), add(each.body);
   if (!under_way.empty()) {
-    const auto before = std::chrono::steady_clock::now();
+    const Seconds before = now_seconds();
     wait_any(under_way);
-    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+    waited_ += now_seconds() - before;
   }
   turn();
 }
@@ -113,7 +125,7 @@ void PieceExchange::wait() {
 void PieceExchange::ask_for_head(Incoming& from) {
   from.words.resize(words_);
   from.awaits = Incoming::Awaits::head;
-  from.head = group_.recv(std::span(from.words), from.from, head_tag, Mode::begin);
+  from.head = group_.recv(std::span(from.words), from.from, tag_of_head, Mode::begin);
 }
 
 bool PieceExchange::move_on(Incoming& from) {
@@ -130,13 +142,16 @@ bool PieceExchange::move_on(Incoming& from) {
       in_ += bytes;
       note();
       from.block = new_block_(bytes);
-      from.body = group_.recv(bytes_at(from.block, bytes), from.from, body_tag, Mode::begin);
+      busy_[static_cast<std::size_t>(from.from)].in.begin(now_seconds());
+      from.body = group_.recv(bytes_at(from.block, bytes), from.from, tag_of_body, Mode::begin);
       from.awaits = Awaits::body;
       return true;
     }
     case Awaits::body:
       if (!is_done(from.body)) return false;
       in_ -= from.words[3];
+      paths_[static_cast<std::size_t>(from.from)].seconds_in +=
+          busy_[static_cast<std::size_t>(from.from)].in.end(now_seconds());
       hand_over(from);
       return true;
   }

@@ -8,6 +8,7 @@
 
 #include "waywiser/group/group.hpp"
 #include "waywiser/table/pack.hpp"
+#include "waywiser/table/path_counts.hpp"
 
 namespace waywiser {
 
@@ -55,10 +56,16 @@ class PieceExchange {
   const MakeBlock& new_block() const noexcept { return new_block_; }
   Bytes most_under_way() const noexcept { return most_; }
   Seconds waited() const noexcept { return waited_; }
+  // To and from each rank, of what has arrived.
+  const std::vector<PathCounts>& paths() const noexcept { return paths_; }
 
  private:
   using Words = std::vector<std::uint64_t>;
+  struct Busy {
+    BusyTime out, in;
+  };
   struct Outgoing {
+    int to = 0;
     Bytes bytes = 0;
     Future head, body;
     bool is_over();
@@ -75,6 +82,7 @@ class PieceExchange {
   bool move_on(Incoming& from);  // whether it may be asked again at once
   void take_head(Incoming& from);
   void hand_over(Incoming& from);
+  void note_sent(const Outgoing& piece);
   void note() noexcept;
 
   Elements bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const;
@@ -89,6 +97,8 @@ class PieceExchange {
   std::vector<Incoming> incoming_;
   int open_ = 0;
   Seconds waited_ = 0;
+  std::vector<Busy> busy_;  // by rank, as the next
+  std::vector<PathCounts> paths_;
 };
 
 }  // namespace waywiser

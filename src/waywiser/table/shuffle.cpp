@@ -7,35 +7,24 @@
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/group/group.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/table/gpu_pack.hpp"
 #include "waywiser/table/mix.hpp"
+#include "waywiser/table/plan_piece.hpp"
 #include "waywiser/table/row_hash.hpp"
 #include "waywiser/table/schema_agreement.hpp"
-#include "waywiser/table/unpack.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr int most_parts = 1 << 20;
-constexpr Bytes least_piece = 1 << 10, largest_piece = Bytes{1} << 30;
 constexpr std::int64_t most_rows_at_once = 1 << 22;
 
-[[noreturn]] void refuse_shuffle(const std::string& why) {
-  throw Error(ErrorKind::invalid_input, "a shuffle of tables: " + why);
-}
-
-void check_options(const ShuffleOptions& options) {
-  if (options.parts < 1 || options.parts > most_parts)
-    refuse_shuffle(std::to_string(options.parts) + " parts are not in 1 to " + std::to_string(most_parts));
-  if (options.piece < least_piece || options.piece > largest_piece)
-    refuse_shuffle("pieces of " + std::to_string(options.piece) + " bytes are not in 1 KiB to 1 GiB");
-  if (options.budget / 4 < options.piece)
-    refuse_shuffle("a budget of " + std::to_string(options.budget) + " bytes is less than four pieces of " +
-                   std::to_string(options.piece));
-}
-
-ShuffleOptions with_parts(ShuffleOptions options, int ranks) {
-  if (options.parts == 0) options.parts = ranks;
+// What is left to the group.
+ShuffleOptions with_all(ShuffleOptions options, const Group& group) {
+  if (options.parts == 0) options.parts = group.size();
+  if (options.piece == 0)
+    options.piece = std::min(options.place.is_gpu() ? usual_piece : plan_piece(plan_of(group), usual_piece),
+                             std::max(usual_piece, options.budget / 4));
   return options;
 }
 
@@ -60,18 +49,15 @@ Shuffle::Shuffle(Group& group, const ArrowSchema& schema, ShuffleOptions options
 
 Shuffle::Shuffle(Group& group, const std::function<TableSchema()>& schema, ShuffleOptions options)
     : group_(group),
-      options_(with_parts(std::move(options), group.size())),
+      options_(with_all(std::move(options), group)),
       schema_(agreed(group, schema, options_)),
       given_(static_cast<std::size_t>(options_.parts)),
-      ended_(static_cast<std::size_t>(group.size())),
+      taken_(schema_, options_.parts, group.size(), group.rank(), !options_.place.is_gpu()),
       by_part_(options_.parts),
       stream_(options_.place.is_gpu() ? group.platform()->open_stream(options_.place) : nullptr),
       exchange_(own_group(group), options_.place, schema_.nodes(), options_.budget,
                 [this](ArrivedPiece&& piece) { arrive(std::move(piece)); }) {
-  const auto ranks = static_cast<std::size_t>(group.size());
-  counts_.peers.resize(ranks);
-  for (int part = group.rank(); part < options_.parts; part += group.size())
-    taken_.push_back({std::vector<Sums>(ranks), std::vector<std::vector<Batch>>(ranks)});
+  counts_.peers.resize(static_cast<std::size_t>(group.size()));
 }
 
 Shuffle::~Shuffle() = default;
@@ -149,8 +135,7 @@ void Shuffle::send_rows(int part, std::int64_t rows, const std::vector<PackedNod
   std::shared_ptr<std::byte> block = to == group_.rank() ? exchange_.new_block()(bytes) : exchange_.block_out(bytes);
   write(block.get());
   if (to != group_.rank()) head.hash = hash_of_block(block.get(), bytes);
-  Sums& sums = given_[static_cast<std::size_t>(part)].sums;
-  sums = {sums.rows + head.rows, sums.pieces + 1, mixed(sums.hash, head.hash)};
+  given_[static_cast<std::size_t>(part)].sums.add(head.rows, head.hash);
   ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(to)];
   peer.rows_out += head.rows, peer.bytes_out += head.bytes, ++peer.pieces_out;
   if (to == group_.rank())
@@ -186,13 +171,8 @@ void Shuffle::finish() {
 
 std::optional<int> Shuffle::next() {
   for (;;) {
-    bool all = true;
-    for (std::size_t i = 0; i < taken_.size(); ++i) {
-      if (taken_[i].is_extracted) continue;
-      if (taken_[i].complete == group_.size()) return static_cast<int>(i) * group_.size() + group_.rank();
-      all = false;
-    }
-    if (all && exchange_.is_over()) return {};
+    if (const auto part = taken_.complete_part()) return part;
+    if (taken_.are_all_extracted() && exchange_.is_over()) return {};
     if (!is_finished_) refuse_shuffle("it waits for parts that this rank has not completed");
     exchange_.wait();
   }
@@ -202,31 +182,33 @@ std::vector<Batch> Shuffle::extract(int part) {
   if (owner_of(part) != group_.rank()) refuse_shuffle("part " + std::to_string(part) + " belongs to another rank");
   if (!given_[static_cast<std::size_t>(part)].is_complete)
     refuse_shuffle("it waits for part " + std::to_string(part) + ", which this rank has not completed");
-  Taken& here = taken(static_cast<std::uint64_t>(part));
-  if (here.is_extracted) refuse_shuffle("part " + std::to_string(part) + " is extracted already");
-  while (here.complete < group_.size()) exchange_.wait();
-  here.is_extracted = true;
-  std::vector<Batch> all;
-  for (std::vector<Batch>& of_rank : here.pieces) {
-    std::ranges::move(of_rank, std::back_inserter(all));
-    of_rank.clear();
-  }
-  return all;
+  if (taken_.is_extracted(part)) refuse_shuffle("part " + std::to_string(part) + " is extracted already");
+  while (!taken_.is_complete(part)) exchange_.wait();
+  return taken_.extract(part);
 }
 
 ShuffleCounts Shuffle::counts() const {
   ShuffleCounts counts = counts_;
   counts.most_under_way = exchange_.most_under_way();
   counts.waited = exchange_.waited();
+  for (std::size_t rank = 0; rank < counts.peers.size(); ++rank) counts.peers[rank].path = exchange_.paths()[rank];
   return counts;
+}
+
+std::string Shuffle::way_to(int rank, Bytes bytes) const {
+  if (rank < 0 || rank >= group_.size() || rank == group_.rank())
+    refuse_shuffle("rank " + std::to_string(rank) + " is not another one of " + std::to_string(group_.size()));
+  return message_way(group_, rank, options_.place, bytes);
 }
 
 void Shuffle::arrive(ArrivedPiece&& piece) {
   try {
-    if (piece.head.kind == PieceKind::rows) return take_rows(std::move(piece));
-    if (piece.head.kind == PieceKind::end_of_part) return end_part(piece);
-    if (piece.head.kind != PieceKind::end || ended_[static_cast<std::size_t>(piece.from)] != taken_.size())
-      throw Error(ErrorKind::corrupt, "something else than pieces of tables has come");
+    switch (piece.head.kind) {
+      case PieceKind::rows: return take_rows(std::move(piece));
+      case PieceKind::end_of_part: return taken_.end_part(piece);
+      case PieceKind::end: return taken_.end(piece.from);
+    }
+    throw Error(ErrorKind::corrupt, "something else than pieces of tables has come");
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::corrupt) throw;
     fail("from rank " + std::to_string(piece.from) + ": " + error.what());
@@ -234,36 +216,10 @@ void Shuffle::arrive(ArrivedPiece&& piece) {
 }
 
 void Shuffle::take_rows(ArrivedPiece&& piece) {
-  Taken& here = taken(piece.head.part);
-  const auto from = static_cast<std::size_t>(piece.from);
-  if (!piece.block) piece.block = exchange_.new_block()(0);
-  const std::uint64_t hash = piece.from == group_.rank() ? 0 : hash_of_block(piece.block.get(), piece.head.bytes);
-  here.pieces[from].push_back(unpack(schema_, static_cast<std::int64_t>(piece.head.rows), piece.nodes, piece.block,
-                                     piece.head.bytes, stream_ != nullptr));
-  Sums& sums = here.of_rank[from];
-  sums = {sums.rows + piece.head.rows, sums.pieces + 1, mixed(sums.hash, hash)};
-  ShuffleCounts::Peer& peer = counts_.peers[from];
+  ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(piece.from)];
   peer.rows_in += piece.head.rows, peer.bytes_in += piece.head.bytes, ++peer.pieces_in;
-}
-
-void Shuffle::end_part(const ArrivedPiece& piece) {
-  Taken& here = taken(piece.head.part);
-  const Sums sent{piece.head.rows, piece.head.bytes, piece.head.hash};
-  const Sums& come = here.of_rank[static_cast<std::size_t>(piece.from)];
-  if (come.rows != sent.rows || come.pieces != sent.pieces)
-    throw Error(ErrorKind::corrupt, "part " + std::to_string(piece.head.part) + " has " + std::to_string(come.rows) +
-                                        " rows, not " + std::to_string(sent.rows));
-  if (come.hash != sent.hash)
-    throw Error(ErrorKind::corrupt, "part " + std::to_string(piece.head.part) + " has another hash than what was sent");
-  ++here.complete;
-  ++ended_[static_cast<std::size_t>(piece.from)];
-}
-
-Shuffle::Taken& Shuffle::taken(std::uint64_t part) {
-  const auto ranks = static_cast<std::uint64_t>(group_.size());
-  if (part >= static_cast<std::uint64_t>(parts()) || part % ranks != static_cast<std::uint64_t>(group_.rank()))
-    throw Error(ErrorKind::corrupt, "part " + std::to_string(part) + " belongs to another rank");
-  return taken_[static_cast<std::size_t>(part / ranks)];
+  if (!piece.block) piece.block = exchange_.new_block()(0);
+  taken_.take_rows(std::move(piece));
 }
 
 void Shuffle::check_part(int part) const {

@@ -13,24 +13,19 @@
 #include "waywiser/table/piece_exchange.hpp"
 #include "waywiser/table/row_set.hpp"
 #include "waywiser/table/rows_by_part.hpp"
+#include "waywiser/table/shuffle_options.hpp"
+#include "waywiser/table/taken_parts.hpp"
 
 namespace waywiser {
 
 class Group;
 class Stream;
 
-struct ShuffleOptions {
-  int parts = 0;                      // 0: one for each rank
-  Bytes budget = Bytes{256} << 20;    // of pieces under way at this rank
-  Bytes piece = Bytes{1} << 20;       // of rows that go in one message, at most; one row may be longer
-  Place place = host(0);              // of the batches that this rank inserts and extracts
-  std::string purpose = "a shuffle";  // what the ranks must agree on, in the words of an error
-};
-
 // What one rank has done.
 struct ShuffleCounts {
   struct Peer {
     std::uint64_t rows_out = 0, bytes_out = 0, pieces_out = 0, rows_in = 0, bytes_in = 0, pieces_in = 0;
+    PathCounts path;  // none: what stays here
   };
   std::vector<Peer> peers;   // by rank; that of this rank: what stays here
   Bytes most_under_way = 0;  // bytes out and in at one time
@@ -59,6 +54,7 @@ class Shuffle {
 
   const TableSchema& schema() const noexcept { return schema_; }
   int parts() const noexcept { return options_.parts; }
+  Bytes piece() const noexcept { return options_.piece; }
   int owner_of(int part) const;
 
   // All rows to one part, or each by the hash of its values in the columns `keys`. Throws invalid_input for a batch
@@ -76,21 +72,13 @@ class Shuffle {
   // completed it. Throws corrupt at all ranks if its rows or their hash are not those that were sent.
   std::vector<Batch> extract(int part);
   ShuffleCounts counts() const;
+  // The way of a piece of as many bytes to another rank; as this rank knows it now.
+  std::string way_to(int rank, Bytes bytes) const;
 
  private:
-  struct Sums {
-    std::uint64_t rows = 0, pieces = 0, hash = 0;
-    bool operator==(const Sums&) const = default;
-  };
   struct Given {  // by this rank into a part
-    Sums sums;
+    PieceSums sums;
     bool is_complete = false;
-  };
-  struct Taken {  // of a part of this rank
-    std::vector<Sums> of_rank;
-    std::vector<std::vector<Batch>> pieces;
-    int complete = 0;
-    bool is_extracted = false;
   };
 
   void add_rows(const Batch& batch, int part, const RowSet& rows);
@@ -101,8 +89,6 @@ class Shuffle {
   std::uint64_t hash_of_block(const std::byte* block, Bytes bytes) const;
   void arrive(ArrivedPiece&& piece);
   void take_rows(ArrivedPiece&& piece);
-  void end_part(const ArrivedPiece& piece);
-  Taken& taken(std::uint64_t part);
   void check_part(int part) const;
   void require_open(int part) const;
   void require_open(const RowHashes& hashes, std::int64_t rows);  // the parts of these rows
@@ -112,8 +98,7 @@ class Shuffle {
   ShuffleOptions options_;
   TableSchema schema_;
   std::vector<Given> given_;
-  std::vector<Taken> taken_;        // part p of this rank at p / size
-  std::vector<std::size_t> ended_;  // of these parts, by the rank that gave them
+  TakenParts taken_;
   ShuffleCounts counts_;
   std::int64_t rows_at_once_ = 1 << 16;
   bool is_finished_ = false;

@@ -22,7 +22,10 @@ def by_hand(group: ww.Group, data: table.Frame) -> None:
     counts: table.ShuffleCounts = moved.counts()
     peer: table.PeerCounts = counts.peers[group.rank]
     outcome: table.ShuffleOutcome = moved.outcome()
-    assert outcome.bound > 0
+    paths: list[table.PathOutcome] = outcome.paths
+    ways: list[table.WayCounts] = peer.ways
+    assert outcome.bound > 0 and len(paths) == 2 and not ways and outcome.as_json()["bound"] == outcome.bound
+    assert list(moved.explain()) == list(moved.explain(64)) == [1 - group.rank]
     assert peer.rows_in <= rows and counts.most_under_way >= 0
 
 

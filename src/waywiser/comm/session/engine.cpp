@@ -86,6 +86,13 @@ std::string Engine::why_no_way(std::size_t way, std::uint32_t peer, bool sends) 
   return rails_ ? rails_->why_not(way, peer, sends) : "a UCX_ variable restricts UCX";
 }
 
+std::string Engine::way_to(std::uint32_t peer, std::size_t bytes) {
+  if (mailboxes_.reaches(peer)) return std::string(mailboxes_.way_to(peer, bytes));
+  if (is_encrypted(peer)) return "encrypted";
+  const auto way = find_way(peer, host(0), host(0), bytes);
+  return way && why_no_way(*way, peer, true).empty() ? label(ways_.all()[*way].path) : "ucx";
+}
+
 void Engine::send_by(std::size_t way, std::uint32_t peer, Tag tag, ConstRegion data, Message& message) {
   fill_send(message, peer, tag, data.data, data.bytes);
   rails_->send_by(way, data, message);

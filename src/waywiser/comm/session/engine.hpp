@@ -86,6 +86,9 @@ class Engine {
   std::string why_no_way(std::size_t way, std::uint32_t peer, bool sends) const;
   void send_by(std::size_t way, std::uint32_t peer, Tag tag, ConstRegion data, Message& message);
   void receive_by(std::size_t way, std::uint32_t peer, Tag tag, Region into, Message& message);
+  // How a message of a program, out of host memory, reaches the peer: one of host_message_ways() within a machine;
+  // "encrypted"; a path of the plan; or "ucx", which chooses by itself.
+  std::string way_to(std::uint32_t peer, std::size_t bytes);
   // True: the message is complete. Throws io, naming the peer.
   bool test(Message& message) { return is_complete(message); }
   // Gives a message up. The message may be destroyed afterwards; its memory only when held() holds nothing of it any

@@ -6,8 +6,14 @@
 
 namespace waywiser {
 
-bool MailboxMessages::is_better_copied_twice(Route& route, const Message& message) noexcept {
-  return !route.is_here && sizes_.is_by_ucx(message.bytes, [&] { return route.writer.reader_is_near(); });
+bool MailboxMessages::is_better_copied_twice(Route& route, std::size_t bytes) noexcept {
+  return !route.is_here && sizes_.is_by_ucx(bytes, [&] { return route.writer.reader_is_near(); });
+}
+
+std::string_view MailboxMessages::way_to(std::uint32_t peer, std::size_t bytes) noexcept {
+  if (bytes <= sizes_.lane) return "lane";
+  Route& route = routes_[peer];
+  return is_better_copied_twice(route, bytes) || !route.reads ? "ucx" : "copies";
 }
 
 std::uint32_t MailboxMessages::free_copy(const Route& route) noexcept {
@@ -33,7 +39,7 @@ void MailboxMessages::end(Message& message) noexcept {
 // False: the lane has no room.
 bool MailboxMessages::offer(Route& route, Message& message) {
   Copy& offered = copy_of(message);
-  offered.twice = is_better_copied_twice(route, message);
+  offered.twice = is_better_copied_twice(route, message.bytes);
   const std::uint32_t one = offered.twice || !route.reads ? most_shared_copies : free_copy(route);
   offered.number = next_number_++;
   if (one < most_shared_copies) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waywiser/comm/message/carrier.hpp"
@@ -41,6 +42,8 @@ class MailboxMessages final : public Carrier {
     return reaches(message.peer) &&
            (message.bytes <= sizes_.lane || message.bytes > longest_by_ucx_alone || !is_of_collective(message.tag));
   }
+  // The way of a message of a program to a peer that it reaches: one of host_message_ways(). Asks, and may tell of it.
+  std::string_view way_to(std::uint32_t peer, std::size_t bytes) noexcept;
   // Says that this rank no longer touches anybody's memory. Any of its threads may call it.
   void tell_halted() noexcept;
   bool has_halted(std::uint32_t peer) const noexcept {
@@ -117,7 +120,7 @@ class MailboxMessages final : public Carrier {
   void complete(Route& route, Message& message, const LaneMessage& came);
   bool send_now(Route& route, Message& message);
   bool offer(Route& route, Message& message);
-  bool is_better_copied_twice(Route& route, const Message& message) noexcept;
+  bool is_better_copied_twice(Route& route, std::size_t bytes) noexcept;
   static std::uint32_t free_copy(const Route& route) noexcept;
   void open(Route& route, Message& message, Tag tag, const CopyOffer& offer);
   static std::uint32_t chunks_at_once(const MessageList& queue) noexcept;

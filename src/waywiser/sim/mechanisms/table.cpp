@@ -80,7 +80,8 @@ Reason with_ucx(const TimedTransfer& transfer) {
   if (transports == "cuda_ipc")
     return is_gpu(transfer.from) && is_gpu(transfer.to) ? direct(transfer) : "not between two GPUs";
   const bool gpu = is_gpu(transfer.from) || is_gpu(transfer.to);
-  if (gpu && transports != "cuda_copy") return std::string(transports) + " carries host memory only";
+  if (gpu && transports != "cuda_copy" && transports != "tcp")
+    return std::string(transports) + " carries host memory only";
   if (!gpu && transports == "cuda_copy") return "no GPU takes part";
   return std::nullopt;
 }

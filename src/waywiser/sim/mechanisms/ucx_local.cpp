@@ -12,6 +12,8 @@
 //   cuda_ipc: T(n) = ucx.ipc_small or ucx.ipc_large + n / ucx.ipc_rate, a copy engine's transfer that UCX starts and
 //     polls.
 //   cuda_copy: into host memory, across, and out again: two such copies.
+//   tcp between GPUs: the same with the loopback device across; the one thread of each process copies into the kernel
+//     and out of it, at tcp.rate.
 
 namespace waywiser::sim {
 namespace {
@@ -57,7 +59,8 @@ Program between_hosts(const TimedTransfer& transfer, std::string_view transports
 
 Program ucx_local_program(const TimedTransfer& transfer) {
   const std::string_view transports = transfer.path.parameter("transports");
-  if (transports != "cuda_ipc" && transports != "cuda_copy") return between_hosts(transfer, transports);
+  const bool on_gpus = transfer.from.device.starts_with("gpu") || transfer.to.device.starts_with("gpu");
+  if (!on_gpus) return between_hosts(transfer, transports);
   const bool small = static_cast<double>(transfer.bytes) < transfer.cost("ucx.ipc_threshold");
   Program program = base(transfer);
   if (transports == "cuda_ipc") {
@@ -76,7 +79,15 @@ Program ucx_local_program(const TimedTransfer& transfer) {
     program.legs.push_back(engine_leg(transfer, transfer.from, host, Links::no_gpu_fabric));
     program.legs.back().latency += transfer.cost("ucx.copy");
   }
-  program.legs.push_back(cpu_leg(transfer, transfer.cost("ucx.shm_rate"), 0));
+  if (transports == "tcp") {
+    for (const Spot& end : {transfer.from, transfer.to}) {
+      program.legs.push_back(cpu_leg(transfer, transfer.cost("tcp.rate"), transfer.cost("tcp.issue")));
+      program.legs.back().unit = transfer.unit(end, "thread of tcp");
+    }
+    program.finish = transfer.cost("tcp.loopback");
+  } else {
+    program.legs.push_back(cpu_leg(transfer, transfer.cost("ucx.shm_rate"), 0));
+  }
   if (transfer.to.device.starts_with("gpu")) {
     program.legs.push_back(engine_leg(transfer, host, transfer.to, Links::no_gpu_fabric));
     program.legs.back().latency += transfer.cost("ucx.copy");
