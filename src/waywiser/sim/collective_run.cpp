@@ -163,7 +163,8 @@ Ran run_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopi
   if (const auto why = why_not_nccl(trial, ranks, of_node)) throw Error(ErrorKind::unavailable, *why);
   const Bytes elements = std::max<Bytes>(1, trial.bytes / element);
   const Bytes trees = trial.algorithm == "nccl_tree" ? 2 : 1;  // of each channel
-  const Bytes used = std::min<Bytes>(elements, ranks > of_node ? trees * channels.size() : 1);
+  const Bytes used =
+      std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, ranks > of_node ? trees * channels.size() : 1);
   StepCosts costs;
   costs.element = element;
   costs.overlaps = true;

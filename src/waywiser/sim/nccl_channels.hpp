@@ -13,6 +13,9 @@
 // bytes arrive. Not modelled: NCCL's protocols, its own search for orders, NVLS.
 namespace waywiser::sim {
 
+// A short message uses fewer channels: each has at least so many bytes (NCCL, src/enqueue.cc: 512 threads of 64 bytes).
+inline constexpr Bytes nccl_channel_bytes = 32768;
+
 // "nccl_ring": NCCL's ring; "nccl_tree": chains of the GPUs within the nodes, two binary trees of the nodes between
 // them.
 bool of_nccl(std::string_view algorithm);

@@ -187,7 +187,7 @@ void ScheduleRun::wake(std::uint64_t token) {
   const auto [bytes, began] = pair.moving.front();
   pair.moving.pop_front();
   const auto from = static_cast<std::size_t>(pair.from), to = static_cast<std::size_t>(pair.to);
-  if (trace_ != nullptr) note(from, "to rank " + std::to_string(pair.to % ranks_of_part_), began, bytes);
+  if (trace_ != nullptr) note(from, "to rank " + std::to_string(rank_of(to)), began, bytes);
   finish(from);
   finish(to);
 }
@@ -204,11 +204,18 @@ void ScheduleRun::note(std::size_t rank, const std::string& what, Seconds begin,
   trace_->spans.push_back({row(rank), what, begin, world_.engine().now(), bytes});
 }
 
-// "rank 3"; with several parts "rank 3, part 1".
+// "rank 3"; with several parts "rank 3, part 1": the rank that has this device in the first part.
 std::string ScheduleRun::row(std::size_t rank) const {
-  const auto ranks = static_cast<std::size_t>(ranks_of_part_);
-  const std::string part = routes_.size() > 1 ? ", part " + std::to_string(rank / ranks) : "";
-  return "rank " + std::to_string(rank % ranks) + part;
+  const std::string name = "rank " + std::to_string(rank_of(rank));
+  return routes_.size() > 1 ? name + ", part " + std::to_string(rank / static_cast<std::size_t>(ranks_of_part_)) : name;
+}
+
+int ScheduleRun::rank_of(std::size_t number) const {
+  const int rank = static_cast<int>(number) % ranks_of_part_;
+  const RankRoutes &first = *routes_.front(), &own = *routes_[number / static_cast<std::size_t>(ranks_of_part_)];
+  int found = rank - rank % own.ranks_of_node();
+  while (first.device(found) != own.device(rank)) ++found;
+  return found;
 }
 
 }  // namespace waywiser::sim

@@ -95,6 +95,7 @@ class ScheduleRun : private Listener {
   void note(std::size_t rank, const std::string& what, Seconds begin, Bytes bytes);
 
   std::string row(std::size_t rank) const;
+  int rank_of(std::size_t number) const;
 
   World& world_;
   std::vector<const RankRoutes*> routes_;  // of each part
