@@ -120,6 +120,7 @@ def test_stdout_has_what_the_file_has(run: Run, tmp_path: Path) -> None:
         (["--gpus", "4xH100", "--nvswitch", "--nvlinks", "all"], "--nvswitch and --nvlinks all: write one of them"),
         (["--roots", "1"], "--roots: from 2, one a CPU, to 64, not 1"),
         (["--switches", "65"], "--switches: from 0 to 64, not 65"),
+        (["--switches", "-1"], "--switches: from 0 to 64, not -1"),
         (["--out", "mine.txt"], "mine.txt: the name of a machine's file ends in .json"),
     ],
 )
@@ -165,3 +166,25 @@ def test_the_page_has_the_message(run: Run) -> None:
     page = (Path(__file__).parents[2] / "docs/new-machine.md").read_text(encoding="utf-8")
     _, _, err = run("machine", "new", "--cpus", "2x8480C", "--gpus", "8xH101")
     assert err in page
+
+
+def test_gpudirect_rdma_can_be_impossible(run: Run, tmp_path: Path) -> None:
+    file = str(tmp_path / "mine.json")
+    parts = ["--gpus", "2xL40S", "--cpus", "2x7763", "--nics", "2xCX6", "--switches", "2"]
+    told: dict[str, dict[str, float]] = {}
+    for word in ([], ["--no-gdr"]):
+        assert run("machine", "new", *parts, *word, "--out", file)[0] == 0
+        cases: dict[str, float] = {}
+        for gdr in ("on", "off"):
+            words = ("all_reduce", "--machine", file, "--sizes", "64K", "--algorithms", "ring", "--set", f"gdr={gdr}")
+            _, out, _ = run("simulate", *words, "--json")
+            cases[gdr] = json.loads(out)["cases"][0]["seconds"]
+        status, out, _ = run("simulate", "latency", "--machine", file, "--sizes", "8", "--vary", "gdr", "--json")
+        assert status == 0
+        for curve in json.loads(out)["curves"]:
+            impossible = bool(word) and curve["setting"]["gdr"] == "on"
+            assert bool(curve["points"]) != impossible
+            assert ("cannot reach the memory of gpu0" in (curve["unavailable"] or "")) == impossible
+        assert run("simulate", "latency", "--machine", file, "--sizes", "8")[1].count("cannot reach") == 0
+        told[" ".join(word)] = cases
+    assert told[""]["on"] < told[""]["off"] == told["--no-gdr"]["on"] == told["--no-gdr"]["off"]

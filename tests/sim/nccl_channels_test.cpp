@@ -50,6 +50,17 @@ TEST(NcclChannels, CutRoundsGiveTheTimeOfAllRounds) {
   EXPECT_NEAR(cut.seconds, all.seconds, 0.01 * all.seconds);
 }
 
+// Neighbours in a ring over the mesh of a DGX-1 have two NVLinks; as numbered, gpu3 and gpu4 have none.
+TEST(NcclChannels, RingsFollowTheMeshOfNvlinks) {
+  const NodeModel node = node_of("dgx-1v");
+  CollectiveTrial trial = all_reduce("nccl_ring", 256 << 20);
+  const Seconds found = simulate(node, cluster(1), trial).seconds;
+  trial.order = {"gpu0", "gpu3", "gpu2", "gpu1", "gpu5", "gpu6", "gpu7", "gpu4"};
+  EXPECT_DOUBLE_EQ(found, simulate(node, cluster(1), trial).seconds);
+  trial.order = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"};
+  EXPECT_LT(3 * found, simulate(node, cluster(1), trial).seconds);
+}
+
 TEST(NcclChannels, SayWhatTheyDoNotServe) {
   const NodeModel node = node_of("hse-a");
   CollectiveTrial trial = all_reduce("nccl_tree", 1 << 20);

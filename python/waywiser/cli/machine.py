@@ -30,15 +30,14 @@ def machine(
         ),
     ] = "",
     switches: Annotated[
-        int,
-        typer.Option(
-            metavar="N", show_default=False, help="PCIe switches; default: with NVSwitches one for two GPUs, else none."
-        ),
-    ] = -1,
+        int | None,
+        typer.Option(metavar="N", help="PCIe switches; default: with NVSwitches one for two GPUs, else none."),
+    ] = None,
     roots: Annotated[
-        int, typer.Option(metavar="N", show_default=False, help="Root complexes; default: one for each switch and CPU.")
-    ] = -1,
+        int | None, typer.Option(metavar="N", help="Root complexes; default: one for each switch and CPU.")
+    ] = None,
     nics_at: Annotated[str, typer.Option(metavar="switch|root", help="What NICs hang on.")] = "switch",
+    no_gdr: Annotated[bool, typer.Option("--no-gdr", help="NICs cannot reach the memory of the GPUs.")] = False,
     name: Annotated[str, typer.Option(metavar="NAME", help="Its name in tables and pictures.")] = "",
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", metavar="FILE", help="Write here instead of to stdout.")
@@ -48,7 +47,7 @@ def machine(
     """Describe a machine that is not here by its parts: a file that every verb reads as --machine FILE."""
     given = [gpus, cpus, nics, pcie, nvlinks, name]
     if what == "parts":
-        if any(given) or nvswitch or output or switches >= 0 or roots >= 0:
+        if any(given) or nvswitch or no_gdr or output or switches is not None or roots is not None:
             raise InputError("machine parts takes no other options than --json")
         return _print_parts(as_json)
     if what != "new":
@@ -60,7 +59,7 @@ def machine(
     from waywiser.topology.new_machine import NewMachine
 
     chosen = "nvswitch" if nvswitch else nvlinks
-    made = NewMachine(cpus, gpus, nics, pcie, chosen, switches, roots, nics_at, name).topology()
+    made = NewMachine(cpus, gpus, nics, pcie, chosen, switches, roots, nics_at, name, not no_gdr).topology()
     if output is None:
         print(made.to_json())
         return None

@@ -36,17 +36,18 @@ class Parts:
 
 @dataclass(frozen=True)
 class NewMachine:
-    """What `waywiser machine new` is asked for. Empty words and -1 stand for what the parts suggest."""
+    """What `waywiser machine new` is asked for. Empty words and None stand for what the parts suggest."""
 
     cpus: str
     gpus: str = ""
     nics: str = ""
     pcie: str = ""
     nvlinks: str = ""
-    switches: int = -1
-    roots: int = -1
+    switches: int | None = None
+    roots: int | None = None
     nics_at: str = "switch"
     name: str = ""
+    gdr: bool = True  # whether NICs can read and write the memory of GPUs
 
     def topology(self) -> _core.Topology:
         """The machine. Raises InputError, one line that names the option."""
@@ -101,7 +102,7 @@ class _Assembly:
         self.generation = self._generation()
         self.nvlinks = self._nvlinks()
         self.switches = self._switches()
-        self.roots = max(self.switches, self.cpus.count) if asked.roots < 0 else asked.roots
+        self.roots = max(self.switches, self.cpus.count) if asked.roots is None else asked.roots
         if not self.cpus.count <= self.roots <= MOST_OF_A_KIND:
             raise InputError(f"--roots: from {self.cpus.count}, one a CPU, to {MOST_OF_A_KIND}, not {self.roots}")
         self.nics_at = _pick(asked.nics_at, NICS_AT, "--nics-at") if self.switches else "root"
@@ -155,9 +156,9 @@ class _Assembly:
         return kind
 
     def _switches(self) -> int:
-        if self.asked.switches < 0:
+        if self.asked.switches is None:
             return -(-self.gpus.count // 2) if self.gpus and self.nvlinks == "nvswitch" else 0
-        if self.asked.switches > MOST_OF_A_KIND:
+        if not 0 <= self.asked.switches <= MOST_OF_A_KIND:
             raise InputError(f"--switches: from 0 to {MOST_OF_A_KIND}, not {self.asked.switches}")
         return self.asked.switches
 
@@ -226,6 +227,8 @@ class _Assembly:
             facts = {"memory_bandwidth": str(figures["memory_bandwidth"])}
             if links and self.nvlinks != "none":
                 facts["nvlinks"] = str(links)
+            if not self.asked.gdr:
+                facts["gpudirect_rdma"] = "no"
             gpu = self.build.add(
                 "gpu", self.gpus.part.name, numa=package, memory_bytes=int(figures["memory_bytes"]), attributes=facts
             )
@@ -272,9 +275,9 @@ class _Assembly:
         notes = self.build.notes
         for one in self._all():
             notes.append(f"{one.asked} is {one.part.name}: {one.part.source}.")
-        if self.switches and self.asked.switches < 0:
+        if self.switches and self.asked.switches is None:
             notes.append("A PCIe switch for each two GPUs is assumed, as in DGX A100; --switches says another number.")
-        if self.asked.roots < 0:
+        if self.asked.roots is None:
             notes.append("A root complex for each PCIe switch, at least one a CPU, is assumed; --roots says how many.")
         notes.append("Devices of a type are shared out over switches, root complexes and packages in equal parts.")
         if self.gpus and self.nvlinks == "all":

@@ -1,7 +1,9 @@
 #include "waywiser/sim/nccl_channels.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 #include "waywiser/collective/double_tree.hpp"
 #include "waywiser/collective/extents.hpp"
@@ -47,6 +49,38 @@ int pieces_of_tree(const CollectiveCall& call) {
   return static_cast<int>(std::clamp<std::size_t>((call.count + chunk - 1) / chunk, 1, most));
 }
 
+constexpr int searched_gpus = 9;  // 40,320 orders
+
+// The cycle over the GPUs of a node whose slowest pair is the fastest, then whose pairs are so in sum; as numbered
+// where all pairs are alike, or where the GPUs are too many to try all orders.
+std::vector<std::string> fastest_cycle(const RankRoutes& routes) {
+  const int gpus = routes.ranks_of_node();
+  std::vector<int> order(static_cast<std::size_t>(gpus));
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<BytesPerSecond> rates(order.size() * order.size(), 0);
+  const auto rate = [&](int from, int to) -> BytesPerSecond& {
+    return rates[static_cast<std::size_t>(from * gpus + to)];
+  };
+  std::set<BytesPerSecond> different;
+  for (int from = 0; from < gpus; ++from)
+    for (int to = 0; to < gpus; ++to)
+      if (from != to) different.insert(rate(from, to) = routes.slowest(routes.route(from, to)));
+  if (different.size() < 2 || gpus > searched_gpus) return {};
+  std::pair<BytesPerSecond, BytesPerSecond> best{0, 0};
+  std::vector<int> chosen = order;
+  do {
+    std::pair<BytesPerSecond, BytesPerSecond> found{no_cap, 0};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const BytesPerSecond one = rate(order[i], order[(i + 1) % order.size()]);
+      found = {std::min(found.first, one), found.second + one};
+    }
+    if (found > best) std::tie(best, chosen) = std::pair(found, order);
+  } while (std::next_permutation(order.begin() + 1, order.end()));
+  std::vector<std::string> devices;
+  for (const int gpu : chosen) devices.push_back(routes.device(gpu));
+  return devices;
+}
+
 std::vector<std::string> rotated(std::vector<std::string> devices, int first) {
   std::ranges::rotate(devices, devices.begin() + first);
   return devices;
@@ -66,7 +100,9 @@ std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks,
 }
 
 std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers) {
-  std::vector<RankRoutes> channels{RankRoutes(world, trial.direct, trial.order, true, peers)};
+  std::vector<std::string> order = trial.order;
+  if (order.empty()) order = fastest_cycle(RankRoutes(world, trial.direct, order, true, peers));
+  std::vector<RankRoutes> channels{RankRoutes(world, trial.direct, order, true, peers)};
   if (world.nodes() == 1) return channels;
   std::vector<std::string> devices;
   for (int rank = 0; rank < channels.front().ranks_of_node(); ++rank) devices.push_back(channels.front().device(rank));

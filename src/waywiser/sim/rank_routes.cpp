@@ -65,6 +65,7 @@ TimedRoute RankRoutes::staged(int node, const std::string& from, const std::stri
 }
 
 TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const {
+  if (!world_.node().direct_rdma(device(rank))) return staged;
   if (direct_ == DirectRdma::best) return slowest(direct) >= slowest(staged) ? direct : staged;
   const auto is_near = [&] {
     return distance(relation(world_.node().graph(), device(rank), nic(rank))) <= distance("PXB");

@@ -4,7 +4,8 @@
 
 namespace waywiser::sim {
 
-// How a rank's bytes get into a network card.
+// How a rank's bytes get into a network card; through host memory if the machine file says that its GPU has no other
+// way.
 enum class DirectRdma : std::uint8_t {
   off,    // through host memory
   on,     // the NIC reads and writes GPU memory
