@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from waywiser.cli import run
 from waywiser.errors import InputError
 from waywiser.simulator.cluster import parse_cluster
-from waywiser.simulator.collectives import Case, crossovers
+from waywiser.simulator.collectives import COMPARED, Case, crossovers
+from waywiser.simulator.costs import settings_in
 
 pytestmark = pytest.mark.slow
 GOOD = """\
@@ -38,6 +39,17 @@ def test_every_key() -> None:
     assert cluster.network["sick"] == [{"index": 3, "share": 0}, {"index": 17, "share": 0}, {"index": 5, "share": 0.25}]
 
 
+@pytest.mark.parametrize(("text", "taper"), [("1.5:1", 1.5), ("3:2", 1.5), ("1:1", 1.0), ("2.5:1.25", 2.0)])
+def test_tapers(text: str, taper: float) -> None:
+    assert parse_cluster(f"nodes: 4 x hse-e\nnetwork: fat-tree({text})", "c.yaml").network["taper"] == taper
+
+
+@pytest.mark.parametrize(("port", "rate"), [("10G", 1.25e9), ("200G", 25e9), ("hdr200", 25e9), ("2.5G", 0.3125e9)])
+def test_ports_by_name_or_rate(port: str, rate: float) -> None:
+    assert parse_cluster(f"nodes: 4 x hse-e\nnic: {port}", "c.yaml").network["port_rate"] == pytest.approx(0.97 * rate)
+    assert settings_in([f"nic={port}"])[1] == pytest.approx(0.97 * rate)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -48,7 +60,9 @@ def test_every_key() -> None:
         ("nodes: 4 x hse-e\nnetwork: torus(4, x)", "line 2: 'network' must be one of"),
         ("nodes: 4 x hse-e\nnetwork: fat-tree(1:2)", "line 2: 'network' must be one of"),
         ("nodes: 4 x hse-e\nradix: 3", "line 2: 'radix' must be a whole number from 4 to 1024, not '3'"),
-        ("nodes: 4 x hse-e\nnic: edr", "line 2: 'nic' must be one of edr100"),
+        ("nodes: 4 x hse-e\nnic: edr", "line 2: 'nic' must be edr100, hdr200, ndr400, xdr800, eth40 or a rate such as"),
+        ("nodes: 4 x hse-e\nnic: 0G", "line 2: 'nic' must be edr100"),
+        ("nodes: 4 x hse-e\nnetwork: fat-tree(1.5:2)", "line 2: 'network' must be one of"),
         ("nodes: 4 x hse-e\ncolour: red", "line 2: 'colour' is not a key; keys are nodes"),
         ("nodes: 4 x hse-e\nnodes: 5 x hse-e", "line 2: 'nodes' is given twice"),
         ("nodes: 4 x hse-e\nin_network_reduction: perhaps", "line 2: 'in_network_reduction' must be yes or no"),
@@ -172,7 +186,7 @@ def test_all_reduce_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixt
     pictures = (plot, trace, tmp_path / "a-crossover.svg")
     assert answer["simulated"] is True and all(picture.stat().st_size > 0 for picture in pictures)
     assert {case["ranks"] for case in answer["cases"]} == {16, 32}
-    assert {case["algorithm"] for case in answer["cases"]} == {"ring", "double_tree", "hierarchical", "in_network"}
+    assert {case["algorithm"] for case in answer["cases"]} == {*COMPARED["all_reduce"]}
     assert all(case["seconds"] > 0 for case in answer["cases"])
 
 

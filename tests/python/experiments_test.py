@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks/results"
 PUBLISHED = runpy.run_path(str(ROOT / "scripts/published"))
-MACHINES = ["hse-a,hse-c,hse-e", "dgx-1v", "remote-t4,remote-a10", "dgx-a100"]
+MACHINES = ["hse-a,hse-c,hse-e", "dgx-1v", "remote-t4,remote-a10", "dgx-a100,dgx-h100"]
 # What runs here: no command for hardware, and none of the numbered ones behind a table, which the table's command runs.
 HERE = [line for line in blocks(PAGE) if "# on hardware" not in line and not re.search(r"  # \d+$", line)]
 

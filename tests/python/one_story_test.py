@@ -143,7 +143,7 @@ def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: 
 # ---- settings ----
 
 FIRST = ("hse-a", "hse-e", "remote-t4")
-OTHERS = ("dgx-1v", "dgx-2", "dgx-a100", "hse-c", "lassen", "remote-a10")
+OTHERS = ("dgx-1v", "dgx-2", "dgx-a100", "dgx-h100", "hse-c", "lassen", "remote-a10")
 # The second has other numbers of NICs and GPUs than the first.
 MIXED_PAIRS = [("hse-a", "hse-e"), ("hse-e", "dgx-a100"), ("dgx-1v", "remote-t4"), ("lassen", "hse-c")]
 # What two types decide together; the rest is about one of them, and tried above.

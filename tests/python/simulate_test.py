@@ -84,7 +84,8 @@ def test_trace_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["latency", "--machine", "hse-a", "--path", "copy_engine fast"], "write MECHANISM NAME=VALUE"),
         (["latency", "--machine", "hse-a", "--path", "copy_engine", "--vary", "gdr"], "settings of UCX over RDMA"),
         (["all_reduce", "--machine", "hse-a", "--nodes", "0"], "1 to 100000 nodes"),
-        (["all_reduce", "--machine", "hse-a", "--order", "0,1"], "each of the node's 4 GPUs once"),
+        (["all_reduce", "--machine", "hse-a", "--order", "0,0"], "GPUs of the node, which has 4, each once"),
+        (["all_reduce", "--machine", "hse-a", "--order", "0,4"], "GPUs of the node, which has 4, each once"),
         (["all_reduce", "--machine", "hse-a", "--order", "a"], "numbers of GPUs"),
     ],
 )
@@ -260,3 +261,30 @@ def test_pxn_keeps_messages_in_their_rail(tmp_path: Path, capsys: pytest.Capture
         assert run(["simulate", *words, "--json"]) == 0
         seconds.append(json.loads(capsys.readouterr().out)["cases"][0]["seconds"])
     assert 2 * seconds[1] < seconds[0]
+
+
+def test_fewer_ranks_than_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("all_reduce", "--machine", "dgx-a100", "--nodes", "3", "--sizes", "64M", "--algorithms", "ring,nccl_ring")
+    cases = simulated(capsys, *words, "--order", "0,4")["cases"]
+    assert [case["ranks"] for case in cases] == [6, 6]
+    for case in cases:
+        bus = 2 * 5 / 6 * case["size"] / case["seconds"]
+        assert case["bus_bandwidth"] == pytest.approx(bus) and bus < 2 * 24.25e9
+
+
+@pytest.mark.parametrize(("machine", "rate"), [("remote-t4", 1.2125e9), ("remote-a10", 0.121e9)])
+def test_the_ethernet_card_leads_into_a_network(capsys: pytest.CaptureFixture[str], machine: str, rate: float) -> None:
+    """It was "nic1 does not lead into the network"."""
+    words = ("bandwidth", "--machine", machine, "--sizes", "64M", "--pair", "host0-to-host0", "--path")
+    (slow,) = simulated(capsys, *words, "ucx transports=network-tcp device=eth0")["curves"]
+    assert 0.95 * rate < (64 << 20) / times(slow)[64 << 20] <= rate
+    (fast,) = simulated(capsys, *words, "ucx transports=network-tcp device=mlx5_0")["curves"]
+    assert times(fast)[64 << 20] < times(slow)[64 << 20]
+
+
+def test_the_table_has_a_bus_bandwidth(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "all_reduce", "--machine", "dgx-a100", "--sizes", "1G", "--algorithms", "nccl_ring"]
+    assert run(words) == 0
+    assert "its bus" in (shown := capsys.readouterr().out) and "GB/s" in shown
+    assert run(["simulate", "barrier", "--machine", "dgx-a100", "--sizes", "8"]) == 0
+    assert "its bus" not in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from waywiser import _core
 from waywiser.topology import load_topology, machine_names
 
-PUBLISHED = ["dgx-1v", "dgx-2", "dgx-a100", "hse-a", "hse-c", "hse-e", "lassen", "remote-a10", "remote-t4"]
+PUBLISHED = ["dgx-1v", "dgx-2", "dgx-a100", "dgx-h100", "hse-a", "hse-c", "hse-e", "lassen", "remote-a10", "remote-t4"]
 
 # NVLinks between the GPUs of a DGX-1 with V100, as published; 0: only PCIe.
 DGX_1V = [

@@ -47,7 +47,8 @@ class RandomMachine {
     CollectiveTrial made;
     made.operation = algorithm.operation;
     made.algorithm = std::string(algorithm.name);
-    if (algorithm.operation == Collective::all_reduce && between(0, 2) == 0) made.algorithm = "in_network";
+    if (algorithm.operation == Collective::all_reduce && between(0, 2) == 0)
+      made.algorithm = one_of<std::string>({"in_network", "nccl_ring", "nccl_tree"});
     made.bytes = (Bytes{1} << between(2, 27)) + static_cast<Bytes>(4 * between(0, 9));
     made.direct =
         one_of<DirectRdma>({DirectRdma::off, DirectRdma::on, DirectRdma::best, DirectRdma::near, DirectRdma::write});

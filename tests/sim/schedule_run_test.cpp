@@ -5,32 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/sim/package_machines.hpp"
+#include "tests/sim/trials.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
-#include "waywiser/sim/collective_run.hpp"
 
 namespace waywiser::sim {
 namespace {
-
-NodeModel node_of(const std::string& name) {
-  const Topology machine = package_machine(name);
-  return {machine, costs_of(machine)};
-}
-
-ClusterSpec cluster(int nodes, const std::string& kind = "fat-tree") {
-  ClusterSpec spec;
-  spec.network.nodes = nodes;
-  spec.network.kind = kind;
-  return spec;
-}
-
-CollectiveTrial all_reduce(const std::string& algorithm, Bytes bytes) {
-  CollectiveTrial trial;
-  trial.algorithm = algorithm;
-  trial.bytes = bytes;
-  return trial;
-}
 
 Step step(StepKind kind, std::uint32_t round, int peer) {
   return {kind, round, peer, {Area::output, 0, 8}, {Area::input, 0, 8}};
@@ -242,10 +222,20 @@ TEST(ScheduleRun, RanksCanHaveTheGpusInAnotherOrder) {
   trial.order = {"gpu0", "gpu3", "gpu2", "gpu1", "gpu5", "gpu6", "gpu7", "gpu4"};
   EXPECT_LT(3 * simulate(node, cluster(1), trial).seconds, as_numbered);
   for (const std::vector<std::string>& wrong :
-       {std::vector<std::string>{"gpu0"}, {"gpu0", "gpu0", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"}}) {
+       {std::vector<std::string>{"gpu8"}, {"gpu0", "gpu0", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"}}) {
     trial.order = wrong;
     EXPECT_THROW(simulate(node, cluster(1), trial), Error);
   }
+}
+
+TEST(ScheduleRun, SomeGpusOfANodeCanBeWithoutRanks) {
+  const NodeModel node = node_of("dgx-a100");
+  CollectiveTrial trial = all_reduce("ring", 64 << 20);
+  trial.order = {"gpu1", "gpu5"};
+  const Ran ran = simulate(node, cluster(3), trial);
+  EXPECT_DOUBLE_EQ(ran.bytes, 2.0 * 5 * static_cast<double>(trial.bytes));
+  trial.ranks = 7;
+  EXPECT_THROW(simulate(node, cluster(3), trial), Error);
 }
 
 TEST(ScheduleRun, AnNvlinkDomainOverNodesIsFaster) {

@@ -10,7 +10,7 @@ from waywiser.bench.row import Figures, Row
 from waywiser.bench.run import Wanted
 from waywiser.errors import InputError
 from waywiser.simulator.cluster import Cluster
-from waywiser.simulator.collectives import COMPARED, Collective
+from waywiser.simulator.collectives import COMPARED, OF_NCCL, Collective
 from waywiser.simulator.sweep import OPERATIONS as TRANSFERS
 from waywiser.simulator.sweep import Sweep
 from waywiser.stages import Show
@@ -71,7 +71,7 @@ def _collectives(
 ) -> Iterator[Row]:
     """The fastest of the compared algorithms at each size."""
     nodes = -(-ranks // gpus)
-    algorithms = [name for name in COMPARED[operation.name] if name != "in_network"]
+    algorithms = [name for name in COMPARED[operation.name] if name not in (*OF_NCCL, "in_network")]
     cluster = Cluster(machine, {"nodes": max(1, nodes)})
     cases = Collective(topology, cluster, operation.name, sizes, algorithms, ranks=ranks).run(_silent)
     for size in sizes:

@@ -13,6 +13,7 @@ VERBS: dict[str, str] = {
     "doctor": "Check what makes communication slow: 56 checks.",
     "network": "Show, set and undo the rules that steer packets.",
     "topology": "Show this machine or a recorded one, or convert its description.",
+    "machine": "Describe a machine that is not here by its parts.",
     "place": "Find the best-connected GPUs.",
     "run": "Start the ranks of a program, here or by ssh.",
     "status": "Show the current calls of the ranks of a job.",

@@ -141,10 +141,11 @@ def _collective(
             beside = plot.with_stem(plot.stem + "-crossover")
             simulated.plot_crossover(cases, "ring", "double_tree", title, beside)
     if as_json:
-        told = {"cases": [vars(case) for case in cases], "assumed": run.assumed}
+        rows = [{**vars(case), "bus_bandwidth": case.bus_bandwidth(what)} for case in cases]
+        told = {"cases": rows, "assumed": run.assumed}
         typer.echo(json.dumps({"simulated": True, **told}, indent=1))
     else:
-        terminal.print_result(simulated.cases_table(cases, title))
+        terminal.print_result(simulated.cases_table(cases, what, title))
         simulated.print_assumed(run.assumed)
 
 

@@ -132,12 +132,12 @@ def save_panels(draws: Mapping[str, Draw], title: str, file: Path, log_base: int
     figure.savefig(file)
 
 
-def cases_table(cases: Sequence[Case], title: str) -> Table:
-    """A row for each size and number of ranks, a column for each algorithm; the fastest is marked."""
+def cases_table(cases: Sequence[Case], operation: str, title: str) -> Table:
+    """A row for each size and number of ranks, a column for each algorithm; the fastest one and its bus bandwidth."""
     labels = list(dict.fromkeys(case.label() for case in cases))
-    shown = table(
-        "!>GPUs", "!>size", *(f"!>{_stacked(label)}" for label in labels), "fastest", title=f"{title}. {LABEL}"
-    )
+    bus = any(case.bus_bandwidth(operation) for case in cases)
+    last = ("fastest", *(["!>its bus\nbandwidth"] if bus else []))
+    shown = table("!>GPUs", "!>size", *(f"!>{_stacked(label)}" for label in labels), *last, title=f"{title}. {LABEL}")
     _narrow(shown)
     rows = {(case.ranks, case.size): {} for case in cases}  # type: dict[tuple[int, int], dict[str, Case]]
     for case in cases:
@@ -145,10 +145,12 @@ def cases_table(cases: Sequence[Case], title: str) -> Table:
     reasons = []
     for (ranks, size), row in sorted(rows.items()):
         usable = [case for case in row.values() if not case.unavailable]
-        fastest = min(usable, key=lambda case: case.seconds).label() if usable else "-"
+        best = min(usable, key=lambda case: case.seconds, default=None)
+        rate = best.bus_bandwidth(operation) if best else None
         cells = [format_seconds(row[name].seconds) if not row[name].unavailable else "-" for name in labels]
         reasons += [case.unavailable for case in row.values() if case.unavailable]
-        shown.add_row(str(ranks), format_bytes(size), *cells, fastest)
+        told = [format_rate(rate) if rate else "-"] if bus else []
+        shown.add_row(str(ranks), format_bytes(size), *cells, best.label() if best else "-", *told)
     shown.caption = "; ".join(dict.fromkeys(reasons)) or None
     return shown
 

@@ -14,7 +14,7 @@ import yaml
 from waywiser.errors import InputError
 from waywiser.files import read_text
 from waywiser.json_fields import clean
-from waywiser.simulator.costs import PORT_SHARE, PORTS, is_share
+from waywiser.simulator.costs import PORT_WORDS, is_share, port_rate
 from waywiser.topology.load import NAMES_OR_FILES, looks_like_file, machine_names
 from waywiser.units import format_rate, parse_bytes
 from waywiser.yaml_text import root_of
@@ -207,9 +207,10 @@ class _Reader:
         network["kind"] = kind
         fits = kind == "switch" and not words
         if kind in ("fat-tree", "rail-optimised") and len(words) <= 1:
-            taper = re.fullmatch(r"(\d{1,2}):(\d{1,2})", words[0] if words else "1:1")
-            if taper and 1 <= int(taper[1]) <= 64 and 1 <= int(taper[2]) <= int(taper[1]):
-                network["taper"], fits = int(taper[1]) / int(taper[2]), True
+            part = r"(\d{1,2}(?:\.\d{1,2})?)"
+            taper = re.fullmatch(f"{part}:{part}", words[0] if words else "1:1")
+            if taper and 1 <= float(taper[2]) <= float(taper[1]) <= 64:
+                network["taper"], fits = float(taper[1]) / float(taper[2]), True
         if kind in _SHAPES and all(re.fullmatch(r"[1-9]\d{0,4}", word) for word in words):
             network["shape"] = [int(word) for word in words]
             fits = _SHAPES[kind][0] <= len(words) <= _SHAPES[kind][1]
@@ -220,10 +221,11 @@ class _Reader:
         self.cluster.network["radix"] = int(self.number(node, "radix", 4, 1024, whole=True))
 
     def nic(self, node: Any) -> None:
-        name = self.text(node, "nic", f"one of {', '.join(PORTS)}")
-        if name not in PORTS:
-            raise self.refuse(node, f"'nic' must be one of {', '.join(PORTS)}, not {name[:40]!r}")
-        self.cluster.network["port_rate"] = PORTS[name] * PORT_SHARE
+        name = self.text(node, "nic", PORT_WORDS)
+        rate = port_rate(name)
+        if rate is None:
+            raise self.refuse(node, f"'nic' must be {PORT_WORDS}, not {name[:40]!r}")
+        self.cluster.network["port_rate"] = rate
 
     def nvlink_domain(self, node: Any) -> None:
         self.cluster.network["nvlink_domain"] = int(self.number(node, "nvlink_domain", 2, 576, whole=True))

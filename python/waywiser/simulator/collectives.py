@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,18 +14,30 @@ from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.costs import costs_json
 from waywiser.stages import Show, Watch
 
+# NCCL's rings and trees, over all NICs at once; not algorithms of a group.
+OF_NCCL = ("nccl_ring", "nccl_tree")
 # Operation -> algorithms that are compared by default.
 COMPARED = {
-    "all_reduce": ("ring", "double_tree", "hierarchical", "in_network"),
+    "all_reduce": ("ring", "double_tree", "hierarchical", *OF_NCCL, "in_network"),
     "reduce": ("direct", "binomial_tree"),
-    "reduce_scatter": ("ring", "recursive_halving"),
+    "reduce_scatter": ("ring", "recursive_halving", "nccl_ring"),
     "broadcast": ("binomial_tree", "scatter_all_gather", "chain", "double_tree"),
-    "all_gather": ("ring", "bruck"),
+    "all_gather": ("ring", "bruck", "nccl_ring"),
     "gather": ("direct", "binomial_tree"),
     "scatter": ("direct", "binomial_tree"),
     "all_to_all": ("direct", "pairwise", "bruck"),
     "barrier": ("dissemination",),
     "neighbor_exchange": ("direct",),
+}
+# Operation -> what a rank's link carries of the whole buffer of a ring of n ranks, in parts of n: the convention of
+# nccl-tests (its doc/PERFORMANCE.md), by which bandwidths of different numbers of ranks compare.
+_BUS_PARTS: dict[str, Callable[[int], int]] = {
+    "all_reduce": lambda ranks: 2 * (ranks - 1),
+    "reduce_scatter": lambda ranks: ranks - 1,
+    "all_gather": lambda ranks: ranks - 1,
+    "all_to_all": lambda ranks: ranks - 1,
+    "broadcast": lambda ranks: ranks,
+    "reduce": lambda ranks: ranks,
 }
 # GPUDirect RDMA. "near": on where GPU and NIC share a PCIe switch, which is NCCL's default; "write": NICs write GPU
 # memory and read host memory. "best": for each size "on" or "off", with which the whole operation takes less time.
@@ -48,6 +60,13 @@ class Case:
     rounds_run: int = 0
     unavailable: str = ""
 
+    def bus_bandwidth(self, operation: str) -> float | None:
+        """Bytes per second by the convention of nccl-tests; None where it has none."""
+        parts = _BUS_PARTS.get(operation)
+        if parts is None or not self.seconds or self.ranks < 2:
+            return None
+        return parts(self.ranks) / self.ranks * self.size / self.seconds
+
     def label(self) -> str:
         return self.algorithm + ("" if self.direct == BEST else f", gdr {self.direct}")
 
@@ -64,7 +83,7 @@ class Collective:
     nodes: Sequence[int] = ()  # empty: that of the cluster
     direct: Sequence[str] = (BEST,)
     ranks: int = 0
-    order: Sequence[int] = ()  # the GPUs of a node in the order of its ranks; empty: by number
+    order: Sequence[int] = ()  # the GPUs of a node that have ranks, in their order; empty: all by number
     pxn: bool = False  # a message to another rail leaves by the GPU beside the NIC of that rail
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +104,7 @@ class Collective:
         ]
 
         results = self._simulated([self._trial(name, setting, *more) for (name, _, *more), setting in tried], show)
-        gpus = max(1, len(self.topology.ids("gpu")))
+        gpus = len(self.order) or max(1, len(self.topology.ids("gpu")))
         best: dict[tuple[str, str, int, int], tuple[dict[str, Any], str]] = {}
         for (case, setting), result in zip(tried, results, strict=True):
             if case not in best or result.get("seconds", math.inf) < best[case][0].get("seconds", math.inf):

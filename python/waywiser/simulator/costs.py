@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,17 @@ COSTS, COSTS_VERSION = "waywiser.costs", 1
 PORTS = {"edr100": 12.5e9, "hdr200": 25e9, "ndr400": 50e9, "xdr800": 100e9, "eth40": 5e9}
 # Headers of 4 KB packets, as in the machine files.
 PORT_SHARE = 0.97
+PORT_WORDS = f"{', '.join(PORTS)} or a rate such as 200G (Gb/s)"
+_MOST_GIGABITS = 10_000
+
+
+def port_rate(text: str) -> float | None:
+    """Bytes per second and direction of a port by its name or rate, "ndr400" or "25G"; None: it is neither."""
+    gigabits = re.fullmatch(r"(\d{1,5}(?:\.\d{1,3})?)G", text)
+    if gigabits and not 0 < float(gigabits[1]) <= _MOST_GIGABITS:
+        return None
+    rate = float(gigabits[1]) * 1e9 / 8 if gigabits else PORTS.get(text)
+    return None if rate is None else rate * PORT_SHARE
 
 
 def parts() -> dict[str, Any]:
@@ -60,9 +72,9 @@ def settings_in(texts: list[str]) -> tuple[dict[str, float], float | None]:
         if not equals:
             raise InputError(f"--set {text!r}: write NAME=VALUE, such as nic=ndr400 or ucx.copy=8e-6")
         if name == "nic":
-            if value not in PORTS:
-                raise InputError(f"--set nic={value}: write one of {', '.join(PORTS)}")
-            port = PORTS[value] * PORT_SHARE
+            port = port_rate(value)
+            if port is None:
+                raise InputError(f"--set nic={value[:40]}: write {PORT_WORDS}")
             continue
         values[name] = cost_in(name, value, f"--set {text!r}")
     return values, port

@@ -47,10 +47,10 @@ class Answer:
         (seconds,) = self.times(**setting).values()
         return seconds
 
-    def case(self) -> tuple[int, int, float]:
-        """Ranks, size and seconds of the only collective."""
+    def bus_bandwidth(self) -> float:
+        """GB/s of the only collective."""
         (case,) = self._cases
-        return int(case["ranks"]), int(case["size"]), float(case["seconds"])
+        return float(case["bus_bandwidth"]) / 1e9
 
 
 def answers_of(run: Run) -> Callable[[str], Answer]:
@@ -224,18 +224,26 @@ def _one_machine() -> Iterator[Claim]:
     yield _claim("dgx-1v", "peer copy over PCIe", 11, "GB/s", "", _rate, text)
 
 
+# NCCL's all-reduce: machine, finding, GB/s of bus bandwidth, words of the command. Sources: issues 29, 175, 212 and 290
+# of NVIDIA/nccl-tests, 307, 812 and 1455 of NVIDIA/nccl; docs/simulator.md says which says what.
+_IN_CUBE = "--order 0,3,2,1,5,6,7,4 --sizes 512M"
+_NCCL: tuple[tuple[str, str, float | tuple[float, float], str], ...] = (
+    ("dgx-1v", "between nodes, ring, one card a node", 12.2, f"--nodes 4 --algorithms ring {_IN_CUBE}"),
+    ("dgx-1v", "between nodes, ring, four cards a node", (47, 48), f"--nodes 4 --algorithms nccl_ring {_IN_CUBE}"),
+    ("dgx-1v", "on two nodes, trees, four cards a node", 58, f"--nodes 2 --algorithms nccl_tree {_IN_CUBE}"),
+    ("dgx-a100", "within a node, ring", 232.5, "--nodes 1 --algorithms nccl_ring --sizes 4G"),
+    ("dgx-a100", "between nodes, ring, eight cards a node", 192, "--nodes 2 --algorithms nccl_ring --sizes 8G"),
+    ("dgx-h100", "within a node, ring", (365, 370), "--nodes 1 --algorithms nccl_ring --sizes 4G"),
+    ("dgx-h100", "on two nodes, ring, eight cards a node", (368, 384), "--nodes 2 --algorithms nccl_ring --sizes 8G"),
+)
+
+
 def _all_reduce() -> Iterator[Claim]:
-    """NVIDIA/nccl-tests, issue 29: 4 nodes of 8 V100, 12.2 GB/s over one EDR card a node, and 48 GB/s between DGX-1 for
-    their four cards; NVIDIA/nccl, issue 307: 47 GB/s between DGX-1 (by trees, on 2 nodes, 58), a ring 12 a card."""
-
-    def bus(told: Answer) -> float:
-        ranks, size, seconds = told.case()
-        return 2 * (ranks - 1) / ranks * size / seconds / 1e9
-
-    text = "all_reduce --machine dgx-1v --nodes 4 --algorithms ring --order 0,3,2,1,5,6,7,4 --sizes 512M"
-    for cards, published in (("one card", 12.2), ("four cards", (47.0, 48.0))):
-        finding = f"all-reduce between nodes, ring, {cards} a node, bus bandwidth"
-        yield _claim("dgx-1v", finding, published, "GB/s", "2 x 31/32 x 512 MiB / time", bus, text)
+    for machine, finding, published, words in _NCCL:
+        yield _claim(
+            machine, f"all-reduce {finding}", published, "GB/s", "bus bandwidth",
+            Answer.bus_bandwidth, f"all_reduce --machine {machine} {words}",
+        )  # fmt: skip
 
 
 def _merge() -> Iterator[Claim]:

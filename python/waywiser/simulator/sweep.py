@@ -73,13 +73,21 @@ class Sweep:
             if name not in VARIED:
                 raise InputError(f"--vary {name!r}: write some of {','.join(VARIED)},nodes")
         by_rdma = path_in(self.way)[1].get("transports") in ("ib", "roce")
-        usual = {"gdr": "on", "gdrcopy": "on", "nics": "1"} if by_rdma else {}
+        usual = {"gdr": "on" if self._direct_rdma() else "off", "gdrcopy": "on", "nics": "1"} if by_rdma else {}
         if not by_rdma and (self.vary or self.fixed):
             names = ", ".join([*self.vary, *self.fixed])
             raise InputError(f"{names}: settings of UCX over RDMA, not of --path {self.way!r}")
         fixed = {**usual, **self.fixed}
         combinations = itertools.product(*(VARIED[name] for name in self.vary))
         return [{**fixed, **dict(zip(self.vary, values, strict=True))} for values in combinations]
+
+    def _direct_rdma(self) -> bool:
+        """Whether NICs can reach the memory of both ends, as far as the machine files say."""
+        last = (
+            self.others[self.cluster["types"][-1] - 1] if self.others and self.cluster["types"][-1] else self.topology
+        )
+        ends = ((self.topology, self.source), (last, self.destination))
+        return all(machine.device(place).attributes.get("gpudirect_rdma") != "no" for machine, place in ends)
 
     def remote(self) -> bool:
         """Whether the path is from node to node."""

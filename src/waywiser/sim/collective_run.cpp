@@ -7,12 +7,14 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
+#include "waywiser/sim/nccl_channels.hpp"
 
 namespace waywiser::sim {
 namespace {
 
 constexpr Bytes element = 4;
-constexpr int few_ranks = 256;  // below, every rank's schedule is made
+constexpr int few_ranks = 256;             // below, every rank's schedule is made
+constexpr std::uint32_t least_rounds = 8;  // of a run of rounds that are alike, in each of many channels
 
 class Nobody : public Listener {
  public:
@@ -140,6 +142,56 @@ int add_other_job(World& world, const RankRoutes& routes, Bytes bytes, Nobody& n
   return world.nodes();
 }
 
+Ran run_schedules(World& world, const RankRoutes& routes, const CollectiveTrial& trial, int ranks, Trace* trace) {
+  Nobody nobody;
+  StepCosts costs;
+  costs.element = element;
+  costs.reduce_rate = world.node().reduce_rate();
+  costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
+  const Maker maker = maker_of(trial, ranks, routes.ranks_of_node());
+  costs.cuts = maker.cuts;
+  ScheduleRun run(world, routes, ranks, maker.make, costs, trace);
+  add_other_job(world, routes, trial.job_bytes, nobody);
+  return run.run();
+}
+
+// The first step of a rank reads its input where the others read what has arrived, so that nothing is copied first; the
+// channels share the memory of a GPU, which adds while bytes arrive.
+Ran run_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace) {
+  const std::vector<RankRoutes> channels = nccl_channels(world, trial, peers);
+  const int of_node = channels.front().ranks_of_node();
+  if (const auto why = why_not_nccl(trial, ranks, of_node)) throw Error(ErrorKind::unavailable, *why);
+  const Bytes elements = std::max<Bytes>(1, trial.bytes / element);
+  const Bytes trees = trial.algorithm == "nccl_tree" ? 2 : 1;  // of each channel
+  const Bytes used =
+      std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, ranks > of_node ? trees * channels.size() : 1);
+  StepCosts costs;
+  costs.element = element;
+  costs.overlaps = true;
+  costs.reduce_rate = world.node().reduce_rate() / static_cast<double>(used);
+  std::vector<SchedulePart> parts;
+  for (Bytes part = 0; part < used; ++part) {
+    CollectiveTrial share = trial;
+    share.bytes = (elements * (part + 1) / used - elements * part / used) * element;
+    share.algorithm = "ring";
+    if (trial.most_rounds != 0)
+      share.most_rounds = std::max<std::uint32_t>(least_rounds, trial.most_rounds / static_cast<std::uint32_t>(used));
+    const RankRoutes& routes = channels[part / trees];
+    if (trees == 1) {
+      const Maker maker = maker_of(share, ranks, of_node);
+      costs.cuts = maker.cuts;  // the same of every channel
+      parts.push_back({routes, maker.make});
+      continue;
+    }
+    const int tree = static_cast<int>(part % trees);
+    parts.push_back({routes, [=](int rank) { return nccl_tree(call_of(share, ranks, rank, of_node), of_node, tree); }});
+  }
+  Nobody nobody;
+  ScheduleRun run(world, parts, ranks, costs, trace);
+  add_other_job(world, channels.front(), trial.job_bytes, nobody);
+  return run.run();
+}
+
 struct Tried {
   Ran ran;
   bool could_be_staged = false;
@@ -166,15 +218,8 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
     ran.bytes -= other * static_cast<double>(trial.job_bytes);
     return {ran, could_be_staged};
   }
-  StepCosts costs;
-  costs.element = element;
-  costs.reduce_rate = node.reduce_rate();
-  costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
-  const Maker maker = maker_of(trial, ranks, routes.ranks_of_node());
-  costs.cuts = maker.cuts;
-  ScheduleRun run(world, routes, ranks, maker.make, costs, trace);
-  add_other_job(world, routes, trial.job_bytes, nobody);
-  Ran ran = run.run();
+  Ran ran = of_nccl(trial.algorithm) ? run_channels(world, trial, ranks, peers, trace)
+                                     : run_schedules(world, routes, trial, ranks, trace);
   ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
   return {ran, could_be_staged};
 }

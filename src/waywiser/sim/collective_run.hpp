@@ -11,9 +11,9 @@ namespace waywiser::sim {
 // A collective on the GPUs of a cluster.
 struct CollectiveTrial {
   Collective operation = Collective::all_reduce;
-  std::string algorithm;           // a row of algorithms(), or "in_network"
+  std::string algorithm;           // a row of algorithms(), "in_network", "nccl_ring" or "nccl_tree"
   int ranks = 0;                   // 0: all GPUs of the cluster
-  std::vector<std::string> order;  // the GPUs of a node that its ranks have, one after the other; empty: as numbered
+  std::vector<std::string> order;  // the GPUs of a node that its ranks have, one after the other; empty: all
   Bytes bytes = 0;                 // of the whole buffer; of what each rank gives where blocks differ by rank
   Bytes chunk = 0;                 // of pipelined algorithms; 0: their default
   DirectRdma direct = DirectRdma::best;

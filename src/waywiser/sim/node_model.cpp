@@ -142,6 +142,12 @@ TimedRoute NodeModel::within(const std::string& memory) const {
   return route;
 }
 
+bool NodeModel::direct_rdma(const std::string& device) const {
+  const std::map<std::string, std::string>& attributes = topology_.at(device).attributes;
+  const auto found = attributes.find("gpudirect_rdma");
+  return found == attributes.end() || found->second != "no";
+}
+
 BytesPerSecond NodeModel::port_rate(const std::string& nic) const {
   for (const Link& link : topology_.links)
     if (link.kind == "network" && (link.a == nic || link.b == nic)) return capacity_of(link, costs_);

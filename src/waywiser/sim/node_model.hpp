@@ -39,6 +39,8 @@ class NodeModel {
   // The NICs of the node with a rate, closest to `device` first.
   std::vector<std::string> nics(const std::string& device, bool rdma) const;
   std::string host_beside(const std::string& device) const;
+  // False for a GPU of which the machine file says that NICs cannot read or write its memory.
+  bool direct_rdma(const std::string& device) const;
   // The rate of the hop between a NIC and its network.
   BytesPerSecond port_rate(const std::string& nic) const;
   // The rate of all NVLinks of a GPU together, in each direction.

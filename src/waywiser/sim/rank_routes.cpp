@@ -12,8 +12,8 @@ namespace waywiser::sim {
 namespace {
 
 // The closest NIC of each device; where several are as close, the devices that share them take turns.
-std::vector<std::string> closest_nics(const World& world, const std::vector<std::string>& devices) {
-  std::vector<std::string> chosen;
+std::map<std::string, std::string> closest_nics(const World& world, const std::vector<std::string>& devices) {
+  std::map<std::string, std::string> chosen;
   std::map<std::vector<std::string>, std::size_t> turns;
   for (const std::string& device : devices) {
     std::vector<std::string> closest;
@@ -26,7 +26,7 @@ std::vector<std::string> closest_nics(const World& world, const std::vector<std:
       }
       if (far == least) closest.push_back(nic);
     }
-    chosen.push_back(closest.empty() ? "" : closest[turns[closest]++ % closest.size()]);
+    chosen[device] = closest.empty() ? "" : closest[turns[closest]++ % closest.size()];
   }
   return chosen;
 }
@@ -37,12 +37,16 @@ RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::s
                        PeerCopies peers)
     : world_(world), direct_(direct), pxn_(pxn), peers_(peers) {
   devices_ = world.node().topology().ids("gpu");
-  if (!order.empty() && !std::ranges::is_permutation(order, devices_))
-    throw Error(ErrorKind::invalid_input,
-                "the order must name each of the node's " + std::to_string(devices_.size()) + " GPUs once");
-  if (!order.empty()) devices_ = order;
+  const auto twice_or_unknown = [&](const std::string& gpu) {
+    return std::ranges::count(order, gpu) != 1 || std::ranges::count(devices_, gpu) != 1;
+  };
+  if (std::ranges::any_of(order, twice_or_unknown))
+    throw Error(ErrorKind::invalid_input, "the order must name GPUs of the node, which has " +
+                                              std::to_string(devices_.size()) + ", each once at most");
   if (devices_.empty()) devices_ = {world.node().topology().ids("host").at(0)};
-  nics_ = closest_nics(world, devices_);
+  const auto nics = closest_nics(world, devices_);  // the order of the ranks changes nothing
+  if (!order.empty()) devices_ = order;
+  for (const std::string& device : devices_) nics_.push_back(nics.at(device));
 }
 
 BytesPerSecond RankRoutes::slowest(const TimedRoute& route) const {
@@ -61,6 +65,7 @@ TimedRoute RankRoutes::staged(int node, const std::string& from, const std::stri
 }
 
 TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const {
+  if (!world_.node().direct_rdma(device(rank))) return staged;
   if (direct_ == DirectRdma::best) return slowest(direct) >= slowest(staged) ? direct : staged;
   const auto is_near = [&] {
     return distance(relation(world_.node().graph(), device(rank), nic(rank))) <= distance("PXB");

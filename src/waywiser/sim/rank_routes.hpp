@@ -4,7 +4,8 @@
 
 namespace waywiser::sim {
 
-// How a rank's bytes get into a network card.
+// How a rank's bytes get into a network card; through host memory if the machine file says that its GPU has no other
+// way.
 enum class DirectRdma : std::uint8_t {
   off,    // through host memory
   on,     // the NIC reads and writes GPU memory
@@ -24,7 +25,8 @@ enum class PeerCopies : std::uint8_t {
 // the GPU of that place in `order`. Without GPUs a rank is a node's first memory.
 class RankRoutes {
  public:
-  // `order`: another order of the GPUs of a node; empty: as numbered. Throws invalid_input: not all of them, once each.
+  // `order`: another order of the GPUs of a node, or only some of them; empty: all, as numbered. Throws invalid_input:
+  // one of them twice, or no GPU of the node.
   // `pxn`: a message to another rail first goes over NVLink to the GPU beside the NIC of that rail, as NCCL's PXN does.
   RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {}, bool pxn = false,
              PeerCopies peers = PeerCopies::best);

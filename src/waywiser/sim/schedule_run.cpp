@@ -60,12 +60,25 @@ std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most) {
 
 ScheduleRun::ScheduleRun(World& world, const RankRoutes& routes, int ranks,
                          const std::function<Schedule(int)>& schedule_of, const StepCosts& costs, Trace* trace)
-    : world_(world), routes_(routes), costs_(costs), trace_(trace), ranks_(static_cast<std::size_t>(ranks)) {
-  for (int rank = 0; rank < ranks; ++rank) keep(rank, schedule_of(rank));
+    : ScheduleRun(world, {{routes, schedule_of}}, ranks, costs, trace) {}
+
+ScheduleRun::ScheduleRun(World& world, const std::vector<SchedulePart>& parts, int ranks, const StepCosts& costs,
+                         Trace* trace)
+    : world_(world),
+      ranks_of_part_(ranks),
+      costs_(costs),
+      trace_(trace),
+      ranks_(static_cast<std::size_t>(ranks) * parts.size()) {
+  for (const SchedulePart& part : parts) {
+    routes_.push_back(&part.routes);
+    for (int rank = 0; rank < ranks; ++rank) keep(routes_.size() - 1, rank, part.schedule_of(rank));
+  }
 }
 
-void ScheduleRun::keep(int rank, const Schedule& schedule) {
-  Rank& mine = ranks_[static_cast<std::size_t>(rank)];
+// Peers are ranks of the same part.
+void ScheduleRun::keep(std::size_t part, int rank, const Schedule& schedule) {
+  const int first = static_cast<int>(part) * ranks_of_part_;
+  Rank& mine = ranks_[static_cast<std::size_t>(first + rank)];
   steps_ += schedule.steps.size();
   if (steps_ > most_steps)
     throw Error(ErrorKind::unavailable,
@@ -78,8 +91,8 @@ void ScheduleRun::keep(int rank, const Schedule& schedule) {
     const Step* put = puts.empty() ? nullptr : puts[i];
     const Block& block = receives(step.kind) ? step.destination : put != nullptr ? put->source : step.source;
     Op op{step.kind, step.peer, step.round, 0, bytes_of(schedule, block, costs_.element)};
-    if (sends(step.kind)) op.channel = channel(rank, step.peer);
-    if (receives(step.kind)) op.channel = channel(step.peer, rank);
+    if (sends(step.kind)) op.channel = channel(first + rank, first + step.peer);
+    if (receives(step.kind)) op.channel = channel(first + step.peer, first + rank);
     mine.ops.push_back(op);
   }
 }
@@ -91,7 +104,8 @@ std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
   if (channels_.size() >= most_channels)
     throw Error(ErrorKind::invalid_input,
                 "the schedule has more than 8 million pairs of ranks that talk to each other");
-  channels_.push_back({from, to, routes_.route(from, to), {}, 0, false, {}});
+  const RankRoutes& routes = *routes_[static_cast<std::size_t>(from / ranks_of_part_)];
+  channels_.push_back({from, to, routes.route(from % ranks_of_part_, to % ranks_of_part_), {}, 0, false, {}});
   return known->second;
 }
 
@@ -101,8 +115,8 @@ Ran ScheduleRun::run() {
   world_.engine().run();
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
     if (ranks_[rank].next < ranks_[rank].ops.size() || ranks_[rank].running != 0)
-      throw Error(ErrorKind::invalid_input, "the schedule never ends: rank " + std::to_string(rank) +
-                                                " waits in round " + std::to_string(ranks_[rank].round));
+      throw Error(ErrorKind::invalid_input,
+                  "the schedule never ends: " + row(rank) + " waits in round " + std::to_string(ranks_[rank].round));
   for (const Seconds over : round_over_) ran_.seconds = std::max(ran_.seconds, over);
   std::uint32_t dropped = 0;
   for (const Cut& cut : costs_.cuts) {
@@ -154,9 +168,10 @@ void ScheduleRun::meet(std::uint32_t number) {
     pair.moving.emplace_back(bytes, world_.engine().now());
     ++ran_.messages;
     ran_.bytes += static_cast<double>(bytes);
-    Seconds latency = pair.route.latency;
-    if (pair.reduces && costs_.reduce_rate > 0) latency += static_cast<double>(bytes) / costs_.reduce_rate;
-    world_.engine().transfer(pair.route.uses, no_cap, static_cast<double>(bytes), latency, *this, number);
+    const BytesPerSecond adds = pair.reduces && costs_.reduce_rate > 0 ? costs_.reduce_rate : no_cap;
+    const Seconds after = costs_.overlaps ? 0 : static_cast<double>(bytes) / adds;
+    world_.engine().transfer(pair.route.uses, costs_.overlaps ? adds : no_cap, static_cast<double>(bytes),
+                             pair.route.latency + after, *this, number);
   }
 }
 
@@ -172,7 +187,7 @@ void ScheduleRun::wake(std::uint64_t token) {
   const auto [bytes, began] = pair.moving.front();
   pair.moving.pop_front();
   const auto from = static_cast<std::size_t>(pair.from), to = static_cast<std::size_t>(pair.to);
-  if (trace_ != nullptr) note(from, "to rank " + std::to_string(pair.to), began, bytes);
+  if (trace_ != nullptr) note(from, "to rank " + std::to_string(rank_of(to)), began, bytes);
   finish(from);
   finish(to);
 }
@@ -186,7 +201,21 @@ void ScheduleRun::finish(std::size_t number) {
 
 void ScheduleRun::note(std::size_t rank, const std::string& what, Seconds begin, Bytes bytes) {
   if (trace_->spans.size() >= most_spans) return;
-  trace_->spans.push_back({"rank " + std::to_string(rank), what, begin, world_.engine().now(), bytes});
+  trace_->spans.push_back({row(rank), what, begin, world_.engine().now(), bytes});
+}
+
+// "rank 3"; with several parts "rank 3, part 1": the rank that has this device in the first part.
+std::string ScheduleRun::row(std::size_t rank) const {
+  const std::string name = "rank " + std::to_string(rank_of(rank));
+  return routes_.size() > 1 ? name + ", part " + std::to_string(rank / static_cast<std::size_t>(ranks_of_part_)) : name;
+}
+
+int ScheduleRun::rank_of(std::size_t number) const {
+  const int rank = static_cast<int>(number) % ranks_of_part_;
+  const RankRoutes &first = *routes_.front(), &own = *routes_[number / static_cast<std::size_t>(ranks_of_part_)];
+  int found = rank - rank % own.ranks_of_node();
+  while (first.device(found) != own.device(rank)) ++found;
+  return found;
 }
 
 }  // namespace waywiser::sim

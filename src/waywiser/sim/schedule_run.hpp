@@ -29,7 +29,14 @@ std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most);
 struct StepCosts {
   Bytes element = 4;
   BytesPerSecond copy_rate = 0, reduce_rate = 0;  // of local memory; 0: no time
-  std::vector<Cut> cuts;
+  bool overlaps = false;                          // a reduction goes on while its bytes arrive, else after it
+  std::vector<Cut> cuts{};
+};
+
+// A part of an operation, which has its own schedules and its own routes between the same ranks. All parts run at once.
+struct SchedulePart {
+  const RankRoutes& routes;
+  std::function<Schedule(int)> schedule_of;  // of one rank
 };
 
 struct Ran {
@@ -48,6 +55,8 @@ class ScheduleRun : private Listener {
   // memory.
   ScheduleRun(World& world, const RankRoutes& routes, int ranks, const std::function<Schedule(int)>& schedule_of,
               const StepCosts& costs, Trace* trace = nullptr);
+  ScheduleRun(World& world, const std::vector<SchedulePart>& parts, int ranks, const StepCosts& costs,
+              Trace* trace = nullptr);
   Ran run();
 
  private:
@@ -76,7 +85,7 @@ class ScheduleRun : private Listener {
   };
 
   void wake(std::uint64_t token) override;
-  void keep(int rank, const Schedule& schedule);
+  void keep(std::size_t part, int rank, const Schedule& schedule);
   std::uint32_t channel(std::int32_t from, std::int32_t to);
   void enter(std::size_t rank);
   void post(std::size_t rank, const Op& op);
@@ -85,11 +94,15 @@ class ScheduleRun : private Listener {
   void local(std::size_t rank, Seconds seconds);
   void note(std::size_t rank, const std::string& what, Seconds begin, Bytes bytes);
 
+  std::string row(std::size_t rank) const;
+  int rank_of(std::size_t number) const;
+
   World& world_;
-  const RankRoutes& routes_;
+  std::vector<const RankRoutes*> routes_;  // of each part
+  int ranks_of_part_;
   StepCosts costs_;
   Trace* trace_;
-  std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_;  // of the first part, then of the second one, ...
   std::vector<Channel> channels_;
   std::unordered_map<std::uint64_t, std::uint32_t> channel_of_;
   std::vector<Seconds> round_over_;  // when the last rank left it

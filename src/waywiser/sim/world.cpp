@@ -12,14 +12,23 @@ void extend(TimedRoute& route, const TimedRoute& more) {
 
 namespace {
 
-std::vector<std::string> rails_of(const NodeModel& node, bool rdma_only) {
+std::vector<std::string> nics_of(const NodeModel& node, bool rdma_only) {
   const std::vector<std::string> gpus = node.topology().ids("gpu");
   const std::string beside = gpus.empty() ? node.topology().ids("host").at(0) : gpus.front();
-  std::vector<std::string> rails = node.nics(beside, rdma_only);
-  std::ranges::sort(rails);
-  if (rails.empty())
+  std::vector<std::string> nics = node.nics(beside, rdma_only);
+  std::ranges::sort(nics);
+  if (nics.empty())
     throw Error(ErrorKind::invalid_input, "machine " + node.topology().name + " has no NIC with a known rate");
-  return rails;
+  return nics;
+}
+
+// Which of its node's ports a NIC is; the number of ports if it is none of them.
+int index_in(const std::vector<std::string>& nics, const std::string& nic) {
+  return static_cast<int>(std::ranges::find(nics, nic) - nics.begin());
+}
+
+std::size_t most_of(const std::vector<std::vector<std::string>>& nics) {
+  return std::ranges::max(nics, {}, &std::vector<std::string>::size).size();
 }
 
 }  // namespace
@@ -28,6 +37,7 @@ World::World(const NodeModel& node, ClusterSpec spec) : node_(node), spec_(std::
   types_ = spec_.others;
   types_.insert(types_.begin(), &node);
   rails_.resize(types_.size());
+  side_nics_.resize(types_.size());
   add_nodes();
   gpus_ = node.topology().ids("gpu");
   add_domain();
@@ -47,17 +57,34 @@ void World::add_nodes() {
 }
 
 void World::add_network() {
-  for (std::size_t i = 0; i < types_.size(); ++i) rails_[i] = rails_of(*types_[i], spec_.rdma_only);
-  const std::size_t most = std::ranges::max(rails_, {}, &std::vector<std::string>::size).size();
-  spec_.network.rails = static_cast<int>(most);
+  for (std::size_t i = 0; i < types_.size(); ++i) {
+    rails_[i] = nics_of(*types_[i], spec_.rdma_only);
+    for (const std::string& nic : nics_of(*types_[i], false))
+      if (!std::ranges::count(rails_[i], nic)) side_nics_[i].push_back(nic);
+  }
+  spec_.network.rails = static_cast<int>(most_of(rails_));
   if (spec_.network.port_rate <= 0) {
-    for (int i = 0; i < nodes(); ++i) {
-      for (const std::string& nic : rails(i)) spec_.network.rates_of_ports.push_back(this->node(i).port_rate(nic));
-      spec_.network.rates_of_ports.resize(static_cast<std::size_t>(i + 1) * most, 0);  // where a type has fewer rails
-    }
+    spec_.network.rates_of_ports = port_rates(rails_);
     spec_.network.port_rate = std::ranges::max(spec_.network.rates_of_ports);
   }
   network_ = make_network(spec_.network, engine_.network());
+  if (most_of(side_nics_) == 0) return;
+  NetworkSpec beside;
+  beside.nodes = nodes();
+  beside.rails = static_cast<int>(most_of(side_nics_));
+  beside.rates_of_ports = port_rates(side_nics_);
+  beside.port_rate = std::ranges::max(beside.rates_of_ports);
+  side_network_ = make_network(beside, engine_.network());
+}
+
+// Of node 0's ports, then node 1's, ...; 0 where a type has fewer of them.
+std::vector<BytesPerSecond> World::port_rates(const std::vector<std::vector<std::string>>& nics) const {
+  std::vector<BytesPerSecond> rates;
+  for (int i = 0; i < nodes(); ++i) {
+    for (const std::string& nic : nics[static_cast<std::size_t>(type(i))]) rates.push_back(node(i).port_rate(nic));
+    rates.resize(static_cast<std::size_t>(i + 1) * most_of(nics), 0);
+  }
+  return rates;
 }
 
 void World::add_domain() {
@@ -104,16 +131,21 @@ TimedRoute World::within(int node, const std::string& memory) const {
   return shifted(this->node(node).within(memory), node);
 }
 
-int World::rail(int number, const std::string& nic) const {
-  const std::vector<std::string>& all = rails(number);
-  const auto found = std::ranges::find(all, nic);
-  if (found == all.end()) throw Error(ErrorKind::invalid_input, nic + " does not lead into the network");
-  return static_cast<int>(found - all.begin());
+bool World::by_rails(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
+  const bool out = std::ranges::count(rails(from), from_nic) != 0, in = std::ranges::count(rails(to), to_nic) != 0;
+  const bool known = (out || std::ranges::count(side_nics(from), from_nic) != 0) &&
+                     (in || std::ranges::count(side_nics(to), to_nic) != 0);
+  if (!known) throw Error(ErrorKind::unavailable, from_nic + " or " + to_nic + " has no port of a known rate");
+  if (out != in) throw Error(ErrorKind::unavailable, from_nic + " and " + to_nic + " lead into different networks");
+  return out;
 }
 
 TimedRoute World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
   if (network_ == nullptr) throw Error(ErrorKind::invalid_input, "a single node has no network");
-  const Crossing way = network_->cross({from, rail(from, from_nic)}, {to, rail(to, to_nic)});
+  const bool by = by_rails(from, from_nic, to, to_nic);
+  const Port out{from, index_in(by ? rails(from) : side_nics(from), from_nic)};
+  const Port in{to, index_in(by ? rails(to) : side_nics(to), to_nic)};
+  const Crossing way = (by ? *network_ : *side_network_).cross(out, in);
   TimedRoute route;
   for (const LinkId link : way.links) route.uses.push_back({link, 1});
   const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];

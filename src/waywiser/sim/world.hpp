@@ -43,6 +43,10 @@ class World {
   const std::vector<std::string>& rails(int number = 0) const {
     return rails_.at(static_cast<std::size_t>(type(number)));
   }
+  // Slow Ethernet ports beside, which one switch of their own joins.
+  const std::vector<std::string>& side_nics(int number = 0) const {
+    return side_nics_.at(static_cast<std::size_t>(type(number)));
+  }
 
   // Within a node.
   TimedRoute route(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
@@ -60,17 +64,19 @@ class World {
   void add_nodes();
   void add_domain();
   void add_network();
+  std::vector<BytesPerSecond> port_rates(const std::vector<std::vector<std::string>>& nics) const;
   int type(int number) const { return spec_.types.empty() ? 0 : spec_.types[static_cast<std::size_t>(number)]; }
-  int rail(int number, const std::string& nic) const;
+  // Whether both NICs lead into the network, or both into that of the slow ports. Throws unavailable if neither.
+  bool by_rails(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
   TimedRoute shifted(const TimedRoute& route, int node) const;
 
   const NodeModel& node_;
   ClusterSpec spec_;
   EventLoop engine_;
   std::vector<const NodeModel*> types_;
-  std::vector<LinkId> first_hops_;               // of each node
-  std::vector<std::vector<std::string>> rails_;  // of each type
-  std::unique_ptr<Network> network_;
+  std::vector<LinkId> first_hops_;                           // of each node
+  std::vector<std::vector<std::string>> rails_, side_nics_;  // of each type
+  std::unique_ptr<Network> network_, side_network_;
   LinkId domain_ = 0;
   std::vector<std::string> gpus_;
 };

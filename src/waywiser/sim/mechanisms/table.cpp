@@ -66,6 +66,9 @@ constexpr std::array<std::string_view, 6> between_machines{"ib", "roce", "rc", "
 Reason over_network(const TimedTransfer& transfer, std::string_view transports) {
   if (!transfer.remote()) return std::string(transports) + " is between machines";
   if (transfer.node().nics(transfer.from.device, true).empty()) return "the node has no NIC";
+  for (const Spot& end : {transfer.from, transfer.to})
+    if (transfer.path.on("gdr") && !transfer.world.node(end.node).direct_rdma(end.device))
+      return "the machine file says that NICs cannot reach the memory of " + end.device;
   if (transports == "network-tcp" && transfer.path.on("gdr")) return "GPUDirect RDMA needs RDMA, which TCP is not";
   return std::nullopt;
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <span>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/path/network_families.hpp"
@@ -13,10 +15,11 @@
 //     on (BAR loads, or the copy engine; or none: the NIC reads GPU memory), the wire, at the other end a copy out of
 //     the host buffer;
 //   rendezvous: a handshake of one round trip, then
-//     with GPUDirect RDMA (gdr=on): the NICs read and write GPU memory, over as many rails as nics says, but none that
-//       is over 4 times slower than the best (UCX_MAX_RNDV_RAILS, UCX_MULTI_LANE_MAX_RATIO), each with a share of the
-//       bytes that goes with its slowest hop, and of at least ucx.rail_bytes;
-//     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped.
+//     with GPUDirect RDMA (gdr=on): the NICs read and write GPU memory, over as many rails as nics says, but no more
+//       than make the message faster and none that is over 4 times slower than the best (UCX_MAX_RNDV_RAILS,
+//       UCX_MULTI_LANE_MAX_RATIO), each with a share of the bytes that goes with its slowest hop, and of at least
+//       ucx.rail_bytes; what a further rail takes of the CPU is not known and left out;
+//     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped, each over one rail.
 //   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU ucx.gpu_send and ucx.gpu_receive; wire:
 //   nic.hold + nic.latency + switches + n / slowest hop.
 // If the nodes differ, each end has its own costs. device=A/B: over these NICs, instead of the nearest.
@@ -97,13 +100,21 @@ Seconds estimate(const TimedTransfer& transfer, const Leg& leg, Bytes bytes) {
   return leg.hold + leg.latency + static_cast<double>(bytes) / slowest(transfer, leg);
 }
 
-// The time of one message on idle hops; exact for a message of one chunk.
+// The time of one message on hops that only its own parts share; exact for a message of one chunk.
 Seconds estimate(const TimedTransfer& transfer, const Program& program) {
   Seconds sum = 0, longest = 0;
   for (const Leg& leg : program.legs) sum += estimate(transfer, leg, transfer.bytes);
+  std::map<LinkId, double> loads;
+  for (const Program& part : program.parts)
+    for (const Leg& leg : part.legs)
+      for (const Use& use : leg.uses) loads[use.link] += use.weight * static_cast<double>(part.share);
   for (const Program& part : program.parts) {
     Seconds one = part.first ? part.first->hold + part.first->latency : 0;
-    for (const Leg& leg : part.legs) one += estimate(transfer, leg, part.share);
+    for (const Leg& leg : part.legs) {
+      Seconds flow = static_cast<double>(part.share) / slowest(transfer, leg);
+      for (const Use& use : leg.uses) flow = std::max(flow, loads.at(use.link) / transfer.world.capacity(use.link));
+      one += leg.hold + leg.latency + flow;
+    }
     longest = std::max(longest, one);
   }
   return std::max(sum, longest);
@@ -157,35 +168,51 @@ Program rail(const TimedTransfer& transfer, const Sides& sides, const std::strin
   return program;
 }
 
-Program rendezvous(const TimedTransfer& transfer, const Sides& sides, const std::vector<std::string>& out,
-                   const std::vector<std::string>& in) {
-  std::vector<std::pair<BytesPerSecond, Program>> rails;
-  BytesPerSecond best = 0;
-  const auto chunks = static_cast<std::size_t>(static_cast<double>(transfer.bytes) / transfer.cost("ucx.rail_bytes"));
-  const std::size_t most = std::min({out.size(), in.size(), std::max<std::size_t>(1, chunks)});
-  for (std::size_t i = 0; i < most; ++i) {
-    Program one = rail(transfer, sides, out[i], in[i]);
-    BytesPerSecond rate = no_cap;
-    for (const Leg& leg : one.legs) rate = std::min(rate, slowest(transfer, leg));
-    best = std::max(best, rate);
-    rails.emplace_back(rate, std::move(one));
-  }
+struct RatedRail {
+  BytesPerSecond rate;
+  Program program;
+};
+
+// Over the first `count` rails, each with a share of at least `piece` bytes, or of whole pieces.
+Program over_rails(const TimedTransfer& transfer, std::span<const RatedRail> rails, double piece, bool whole) {
+  const BytesPerSecond best = std::ranges::max(rails, {}, &RatedRail::rate).rate;
+  const auto slow = [&](const RatedRail& one) { return one.rate * most_lane_ratio < best; };
   BytesPerSecond sum = 0;
-  for (const auto& [rate, unused] : rails) sum += rate * most_lane_ratio >= best ? rate : 0;
+  for (const RatedRail& one : rails) sum += slow(one) ? 0 : one.rate;
   Program program;
   Bytes left = transfer.bytes;
-  for (auto& [rate, one] : rails) {
-    if (rate * most_lane_ratio < best || left == 0) continue;
-    const Bytes share =
-        &one == &rails.back().second
-            ? left
-            : std::min(left, static_cast<Bytes>(std::ceil(static_cast<double>(transfer.bytes) * rate / sum)));
-    left -= share;
-    one.share = share;
-    program.parts.push_back(std::move(one));
+  for (const RatedRail& one : rails) {
+    const double part = static_cast<double>(transfer.bytes) * one.rate / sum;
+    const double share = whole ? piece * std::round(part / piece) : std::ceil(part);
+    const Bytes bytes = &one == &rails.back() ? left : std::min(left, static_cast<Bytes>(share));
+    if (slow(one) || bytes == 0) continue;
+    left -= bytes;
+    program.parts.push_back(one.program);
+    program.parts.back().share = bytes;
   }
   if (left > 0) program.parts.front().share += left;
+  // One handshake for the message: the other rails only wait as long.
+  for (std::size_t i = 1; i < program.parts.size(); ++i) program.parts[i].first->unit.clear();
   return program;
+}
+
+// Over as many rails as make the message fastest.
+Program rendezvous(const TimedTransfer& transfer, const Sides& sides, const std::vector<std::string>& out,
+                   const std::vector<std::string>& in) {
+  const bool staged = !sides.gdr && (sides.from_gpu || sides.to_gpu);  // a fragment goes over one rail
+  const double piece = transfer.cost(staged ? "ucx.fragment" : "ucx.rail_bytes");
+  const auto pieces = static_cast<std::size_t>(static_cast<double>(transfer.bytes) / piece);
+  const std::size_t most = std::min({out.size(), in.size(), std::max<std::size_t>(1, pieces)});
+  std::vector<RatedRail> rails;
+  std::optional<Program> fastest;
+  for (std::size_t i = 0; i < most; ++i) {
+    RatedRail one{no_cap, rail(transfer, sides, out[i], in[i])};
+    for (const Leg& leg : one.program.legs) one.rate = std::min(one.rate, slowest(transfer, leg));
+    rails.push_back(std::move(one));
+    Program program = over_rails(transfer, rails, piece, staged);
+    if (!fastest || estimate(transfer, program) <= estimate(transfer, *fastest)) fastest = std::move(program);
+  }
+  return *fastest;
 }
 
 // "mlx5_0:1" -> the NIC of that name.
@@ -259,7 +286,10 @@ Program ucx_remote_program(const TimedTransfer& transfer) {
     part.finish = transfer.cost(transfer.to, "ucx.overhead");
   };
   dress(program);
-  for (Program& part : program.parts) dress(part);
+  for (Program& part : program.parts) {
+    dress(part);
+    if (&part != &program.parts.front()) part.issue = 0;  // one message
+  }
   return program;
 }
 

@@ -1,0 +1,144 @@
+#include "waywiser/sim/nccl_channels.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "waywiser/collective/double_tree.hpp"
+#include "waywiser/collective/extents.hpp"
+#include "waywiser/collective/schedule_maker.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+constexpr int children_most = 3;  // two nodes and the next GPU of the own one
+// NCCL cuts a channel's bytes into steps of 512 KiB (NCCL_BUFFSIZE of 4 MiB has 8). Here a long message is cut into
+// fewer and longer pieces, since each is a message of the simulation: a pipeline of so many is full for most of the
+// time.
+constexpr std::size_t step_elements = (512 << 10) / 4, pieces_most = 64, pieces_of_many_ranks = 16;
+constexpr int many_ranks = 1024;
+
+// A rank's place in a tree of nodes whose GPUs are chains.
+struct TreePlace {
+  int parent = -1;
+  int slot = 0;  // which child of its parent
+  int level = 0;
+  std::vector<int> children;  // by their slots
+};
+
+TreePlace place_in_tree(int tree, int ranks, int ranks_of_node, int rank) {
+  const int node = rank / ranks_of_node, position = rank % ranks_of_node;
+  const TreeNode of_node = node_of_tree(tree, ranks / ranks_of_node, node);
+  TreePlace place{-1, 0, of_node.depth + position, {}};
+  if (position > 0) {
+    place.parent = rank - 1;
+    place.slot = children_most - 1;
+  } else {
+    if (of_node.parent >= 0) place.parent = of_node.parent * ranks_of_node;
+    place.slot = of_node.right ? 1 : 0;
+    for (const int child : of_node.children) place.children.push_back(child * ranks_of_node);
+  }
+  if (position + 1 < ranks_of_node) place.children.push_back(rank + 1);
+  return place;
+}
+
+int pieces_of_tree(const CollectiveCall& call) {
+  const std::size_t chunk = call.chunk != 0 ? call.chunk : step_elements;
+  const std::size_t most = call.ranks > many_ranks ? pieces_of_many_ranks : pieces_most;
+  return static_cast<int>(std::clamp<std::size_t>((call.count + chunk - 1) / chunk, 1, most));
+}
+
+constexpr int searched_gpus = 9;  // 40,320 orders
+
+// The cycle over the GPUs of a node whose slowest pair is the fastest, then whose pairs are so in sum; as numbered
+// where all pairs are alike, or where the GPUs are too many to try all orders.
+std::vector<std::string> fastest_cycle(const RankRoutes& routes) {
+  const int gpus = routes.ranks_of_node();
+  std::vector<int> order(static_cast<std::size_t>(gpus));
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<BytesPerSecond> rates(order.size() * order.size(), 0);
+  const auto rate = [&](int from, int to) -> BytesPerSecond& {
+    return rates[static_cast<std::size_t>(from * gpus + to)];
+  };
+  std::set<BytesPerSecond> different;
+  for (int from = 0; from < gpus; ++from)
+    for (int to = 0; to < gpus; ++to)
+      if (from != to) different.insert(rate(from, to) = routes.slowest(routes.route(from, to)));
+  if (different.size() < 2 || gpus > searched_gpus) return {};
+  std::pair<BytesPerSecond, BytesPerSecond> best{0, 0};
+  std::vector<int> chosen = order;
+  do {
+    std::pair<BytesPerSecond, BytesPerSecond> found{no_cap, 0};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const BytesPerSecond one = rate(order[i], order[(i + 1) % order.size()]);
+      found = {std::min(found.first, one), found.second + one};
+    }
+    if (found > best) std::tie(best, chosen) = std::pair(found, order);
+  } while (std::next_permutation(order.begin() + 1, order.end()));
+  std::vector<std::string> devices;
+  for (const int gpu : chosen) devices.push_back(routes.device(gpu));
+  return devices;
+}
+
+std::vector<std::string> rotated(std::vector<std::string> devices, int first) {
+  std::ranges::rotate(devices, devices.begin() + first);
+  return devices;
+}
+
+}  // namespace
+
+bool of_nccl(std::string_view algorithm) { return algorithm == "nccl_ring" || algorithm == "nccl_tree"; }
+
+std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
+  const bool ring = trial.algorithm == "nccl_ring";
+  if (trial.operation != Collective::all_reduce &&
+      !(ring && (trial.operation == Collective::all_gather || trial.operation == Collective::reduce_scatter)))
+    return trial.algorithm + " is not for " + std::string(name(trial.operation));
+  if (ranks > ranks_of_node && ranks % ranks_of_node != 0) return trial.algorithm + ": needs all GPUs of its nodes";
+  return std::nullopt;
+}
+
+std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers) {
+  std::vector<std::string> order = trial.order;
+  if (order.empty()) order = fastest_cycle(RankRoutes(world, trial.direct, order, true, peers));
+  std::vector<RankRoutes> channels{RankRoutes(world, trial.direct, order, true, peers)};
+  if (world.nodes() == 1) return channels;
+  std::vector<std::string> devices;
+  for (int rank = 0; rank < channels.front().ranks_of_node(); ++rank) devices.push_back(channels.front().device(rank));
+  std::set<std::string> begun{channels.front().nic(0)};
+  for (int first = 1; first < static_cast<int>(devices.size()); ++first)
+    if (begun.insert(channels.front().nic(first)).second)
+      channels.emplace_back(world, trial.direct, rotated(devices, first), true, peers);
+  return channels;
+}
+
+// Piece k goes up from level l in round 1 + 3 (L - l) + slot + k, and down to level l in round 3 L + l + k: within a
+// round each rank handles different pieces.
+Schedule nccl_tree(const CollectiveCall& call, int ranks_of_node, int tree) {
+  ScheduleMaker maker("nccl_tree", call);
+  const int of_node = std::min(ranks_of_node, call.ranks);
+  const TreePlace own = place_in_tree(tree, call.ranks, of_node, call.rank);
+  const int deepest = log2_floor(call.ranks / of_node) + of_node - 1;
+  const Extents pieces(call.count, pieces_of_tree(call));
+  const auto up = [&](int level, int slot, int piece) {
+    return static_cast<std::uint32_t>(1 + children_most * (deepest - level) + slot + piece);
+  };
+  const auto down = [&](int level, int piece) {
+    return static_cast<std::uint32_t>(children_most * deepest + level + piece);
+  };
+  for (int piece = 0; piece < pieces.parts(); ++piece) {
+    const Block block = pieces.block(Area::output, piece);
+    for (const int child : own.children) {
+      maker.receive_reduce(up(own.level + 1, place_in_tree(tree, call.ranks, of_node, child).slot, piece), child,
+                           block);
+      maker.send(down(own.level + 1, piece), child, block);
+    }
+    if (own.parent < 0) continue;
+    maker.send(up(own.level, own.slot, piece), own.parent, block);
+    maker.receive(down(own.level, piece), own.parent, block);
+  }
+  return maker.finish();
+}
+
+}  // namespace waywiser::sim

@@ -1,0 +1,78 @@
+#include "waywiser/sim/nccl_channels.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/trials.hpp"
+#include "waywiser/base/error.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+// A ring for each NIC: the bus bandwidth is that of all ports together, or of the NVLinks of a GPU.
+TEST(NcclChannels, RingsUseEveryNic) {
+  const NodeModel node = node_of("dgx-a100");
+  constexpr double bytes = Bytes{1} << 33;
+  for (const auto& [nodes, limit] : {std::pair{1, 282.36e9}, {2, 8 * 24.25e9}, {4, 8 * 24.25e9}}) {
+    const Ran ran = simulate(node, cluster(nodes, "rail-optimised"), all_reduce("nccl_ring", Bytes{1} << 33));
+    const double ranks = 8 * nodes, bus = 2 * (ranks - 1) / ranks * bytes / ran.seconds;
+    EXPECT_LE(bus, limit) << nodes;
+    EXPECT_GE(bus, 0.95 * limit) << nodes;
+    EXPECT_DOUBLE_EQ(ran.bytes, 2.0 * (ranks - 1) * bytes) << nodes;
+  }
+}
+
+// Half of the elements go up and down each tree, over n - 1 pairs of ranks.
+TEST(NcclChannels, TreesMoveEveryByteUpAndDown) {
+  for (const char* name : {"dgx-a100", "hse-e", "dgx-1v"}) {
+    const NodeModel node = node_of(name);
+    for (const int nodes : {1, 2, 3, 5}) {
+      const CollectiveTrial trial = all_reduce("nccl_tree", (Bytes{1} << 20) + 4);
+      const Ran ran = simulate(node, cluster(nodes, "switch"), trial);
+      EXPECT_DOUBLE_EQ(ran.bytes, 2.0 * (8 * nodes - 1) * static_cast<double>(trial.bytes)) << name << nodes;
+    }
+  }
+}
+
+TEST(NcclChannels, AddingOverlapsTheTransfer) {
+  const NodeModel node = node_of("dgx-a100");
+  const Seconds apart = simulate(node, cluster(1), all_reduce("ring", Bytes{1} << 30)).seconds;
+  EXPECT_LT(1.2 * simulate(node, cluster(1), all_reduce("nccl_ring", Bytes{1} << 30)).seconds, apart);
+}
+
+TEST(NcclChannels, CutRoundsGiveTheTimeOfAllRounds) {
+  const NodeModel node = node_of("hse-a");
+  CollectiveTrial trial = all_reduce("nccl_ring", 64 << 20);
+  const Ran cut = simulate(node, cluster(65), trial);
+  trial.most_rounds = 0;
+  const Ran all = simulate(node, cluster(65), trial);
+  EXPECT_LT(cut.rounds_run, 80u);
+  EXPECT_EQ(all.rounds_run, all.rounds);
+  EXPECT_NEAR(cut.seconds, all.seconds, 0.01 * all.seconds);
+}
+
+// Neighbours in a ring over the mesh of a DGX-1 have two NVLinks; as numbered, gpu3 and gpu4 have none.
+TEST(NcclChannels, RingsFollowTheMeshOfNvlinks) {
+  const NodeModel node = node_of("dgx-1v");
+  CollectiveTrial trial = all_reduce("nccl_ring", 256 << 20);
+  const Seconds found = simulate(node, cluster(1), trial).seconds;
+  trial.order = {"gpu0", "gpu3", "gpu2", "gpu1", "gpu5", "gpu6", "gpu7", "gpu4"};
+  EXPECT_DOUBLE_EQ(found, simulate(node, cluster(1), trial).seconds);
+  trial.order = {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"};
+  EXPECT_LT(3 * found, simulate(node, cluster(1), trial).seconds);
+}
+
+TEST(NcclChannels, SayWhatTheyDoNotServe) {
+  const NodeModel node = node_of("hse-a");
+  CollectiveTrial trial = all_reduce("nccl_tree", 1 << 20);
+  trial.ranks = 6;  // of 8
+  EXPECT_THROW(simulate(node, cluster(2), trial), Error);
+  trial.ranks = 3;  // of one node
+  EXPECT_GT(simulate(node, cluster(2), trial).seconds, 0);
+  trial.operation = Collective::all_gather;
+  EXPECT_THROW(simulate(node, cluster(2), trial), Error);
+  trial.algorithm = "nccl_ring";
+  EXPECT_GT(simulate(node, cluster(2), trial).seconds, 0);
+}
+
+}  // namespace
+}  // namespace waywiser::sim
