@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
+    "running": {"look", "monitor", "doctor", "run"},
     "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
     "tune": {"look", "topology", "simulator", "apply", "run", "bench"},
     "prove": {"look", "monitor", "apply", "run", "bench"},
@@ -43,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use
     "cli": {
         *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
-        *("bench", "tune", "prove", "report", "waywiser"),
+        *("running", "bench", "tune", "prove", "report", "waywiser"),
     },
     "__main__": {"cli"},
 }

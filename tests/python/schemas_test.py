@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import made_up
+import made_up_job
 import made_up_network
 import pytest
 from made_up_benchmark import BASE, SETTINGS, Made, quiet
@@ -42,6 +43,7 @@ from waywiser.prove.prove import prove
 from waywiser.prove.transport_counters import CountedBenchmark
 from waywiser.results import MACHINES
 from waywiser.run.watch import Watched
+from waywiser.running.shown import as_json
 
 jsonschema = pytest.importorskip("jsonschema")
 Json = dict[str, Any]
@@ -119,6 +121,17 @@ def shared() -> Json:
     return value
 
 
+def running_job() -> Json:
+    rank = made_up_job.MadeRank([made_up_job.LIBNCCL], {"NCCL_SHM_DISABLE": "1"}, peers=[made_up_job.Peer(1, 1 << 30)])
+    job = made_up_job.MadeJob([rank, made_up_job.MadeRank([made_up_job.LIBNCCL])])
+    folder = Path(tempfile.mkdtemp(prefix="waywiser-job-"))
+    try:
+        value: Json = json.loads(as_json(*made_up_job.look_at(folder, job)))
+    finally:
+        shutil.rmtree(folder)
+    return value
+
+
 def network() -> Json:
     folder = Path(tempfile.mkdtemp(prefix="waywiser-network-"))
     try:
@@ -156,6 +169,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "settings": lambda: json.loads(SETTINGS.to_json()),
     "evidence": evidence,
     "watch": watched,
+    "job": running_job,
     "offload": offload,
     "coalescing": coalesced,
     "sharing": shared,
