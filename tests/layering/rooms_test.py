@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "running": {"look", "monitor", "doctor", "run"},
     "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run"},
     "tune": {"look", "topology", "simulator", "apply", "run", "bench"},
-    "prove": {"look", "monitor", "apply", "run", "bench"},
+    "prove": {"look", "monitor", "apply", "run", "running", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use
     "cli": {

@@ -26,8 +26,9 @@ def results(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def verify(results: Path, *words: str, rounds: int = 4) -> int:
-    return run(["verify", "--results", str(results), "--rounds", str(rounds), *words])
+def verify(results: Path, *words: str, rounds: int = 4, record: bool = False) -> int:
+    recorded = ["--no-record"] if "--" in words and not record else []
+    return run(["verify", "--results", str(results), "--rounds", str(rounds), *recorded, *words])
 
 
 def answer(results: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
@@ -42,6 +43,8 @@ def test_a_program_that_gains_is_told_so(results: Path, capsys: pytest.CaptureFi
     assert (found["verdict"], found["gain"], found["noise"]) == ("faster", 2.0, 1.0)
     runs = {"default": [1.0] * 4, "proved settings": [2.0] * 4, "the same again": [1.0] * 4}
     assert found["runs"] == runs and found["command"] == RATE
+    kept = json.loads((results / "programs/sh.json").read_text())
+    assert kept == found, "for report --savings"
 
 
 def test_a_program_that_loses_is_told_so(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,6 +82,8 @@ def test_without_a_metric_the_time_decides(results: Path, capsys: pytest.Capture
         (["--metric", r"-(0)", "--", "echo", "-0"], "must be a positive number"),
         (["--more-is-better", "--", *RATE], "--more-is-better is for --metric"),
         (["--with", "ucx", "--", *RATE], "leave out --with"),
+        (["--name", "../x", "--", *RATE], "--name '../x': at most 60 letters"),
+        (["--name", "x", "--with", "ucx"], "are for PROGRAM"),
         (["--metric", "(x)", "--with", "ucx"], "are for PROGRAM"),
         (["--", "no-such-program"], "there is no program 'no-such-program'"),
         (["--", "sh", "-c", "echo why; exit 3"], "failed (3): why"),
