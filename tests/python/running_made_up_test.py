@@ -45,6 +45,7 @@ HAS_COLLNET = {SHARP: b"\x7fELF..ncclNetPlugin_v8.ncclCollNetPlugin_v8."}
 LOG = "n1:7:9 [0] NCCL INFO "
 P2P, SHM = (LOG + f"Channel 00/0 : 0[0] -> 1[1] via {way}\n" for way in ("P2P/CUMEM", "SHM/direct/direct"))
 RING = LOG + "Channel 00/0 : 0[0] -> 2[0] [send] via NET/IB/0/GDRDMA\n"
+TOO_FEW = "Communicator has 1 nodes which is less than CollNet node threshold 2, disabling CollNet\n"
 TREE = LOG + "CollNet 00/0 : 0 [send] via COLLNET/SHARP/0/GDRDMA\n"
 MOVED = {**nvlink(2, 1 << 20), **pcie(2, GIB)}
 NVLINK_STANDS, PCIE_MOVES = {**nvlink(2, 5), **pcie(2, 1 << 20)}, {**nvlink(2, 5), **pcie(2, GIB)}
@@ -134,6 +135,12 @@ SEEDED = [
         nccl(also=(SHARP,), NCCL_DEBUG_FILE="/tmp/nccl.log", **COLLNET),
         {**HAS_COLLNET, "/tmp/nccl.log": RING},
         size=4,
+    ),
+    Seeded(
+        "J07",
+        "has no connection via COLLNET: Communicator has 1 nodes which is less than CollNet node threshold 2",
+        nccl(also=(SHARP,), NCCL_DEBUG_FILE="/tmp/nccl.log", **COLLNET),
+        {**HAS_COLLNET, "/tmp/nccl.log": P2P + LOG + TOO_FEW},
     ),
     Seeded("J08", f"NCCL_TUNER_PLUGIN={TUNER}; NCCL goes on without", nccl(NCCL_TUNER_PLUGIN=TUNER)),
     Seeded("J08", "NCCL_NET_PLUGIN=aws-ofi", nccl(NCCL_NET_PLUGIN="aws-ofi")),

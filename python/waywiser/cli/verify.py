@@ -76,10 +76,10 @@ def verify(
     The counters of this node's devices prove which transport carried the bytes; only the times say what is faster.
     """
     if command:
-        if library or try_ or mpirun or hosts or baseline != "default":
-            raise InputError("with PROGRAM, leave out --with, --try, --mpirun, --hosts and --baseline")
+        if library or mpirun or hosts or baseline != "default":
+            raise InputError("with PROGRAM, leave out --with, --mpirun, --hosts and --baseline")
         count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
-        return _program(output, command, metric, more_is_better, count, name, record, as_json)
+        return _program(output, command, metric, more_is_better, count, name, record, try_ or [], as_json)
     if metric or more_is_better or name or not record:
         raise InputError("--metric, --more-is-better, --name and --no-record are for PROGRAM")
     from waywiser.apply.job_libraries import find_job_libraries
@@ -135,6 +135,7 @@ def _program(
     rounds: int,
     name: str,
     record: bool,
+    options: list[str],
     as_json: bool,
 ) -> None:
     from waywiser.progress import say
@@ -142,15 +143,16 @@ def _program(
         Metric,
         ProgramProof,
         keep_program,
+        keep_tried,
         name_of,
         of_program,
         prove_program,
-        proved_settings,
         record_program,
+        settings_for,
     )
 
     judged, called = Metric.of(metric, more_is_better), name_of(command, name)
-    settings = proved_settings(output)
+    settings = settings_for(output, options)
     variables = settings.environment()
     proof = prove_program(of_program(command, judged), variables, rounds, say)
     sent = record_program(command, variables) if record else {}
@@ -159,6 +161,8 @@ def _program(
     for line in [found.as_json()] if as_json else found.lines():
         typer.echo(line)
     say(f"kept in {file} for waywiser report --savings")
+    if names := keep_tried(output, found):
+        say(f"kept as proved, for waywiser run and env: {', '.join(names)}")
 
 
 def _show(

@@ -57,7 +57,8 @@ def _taken(root: Root, log: str) -> Finding:
     if found is None:
         raise Unknown(f"sharp_am and plug-in are there; needs a log of NCCL: {nccl_log.HOW_TO_LOG}")
     if not found[0]:
-        return warning(f"{_COLLNET}=1, and {log} has no connection via COLLNET: NCCL took its rings")
+        why = nccl_log.why_no_collnet(root, log) or "NCCL took its rings"
+        return warning(f"{_COLLNET}=1, and {log} has no connection via COLLNET: {why}")
     return ok(f"NCCL takes it: {found[0]} connections via COLLNET/{found[1]} in {log}")
 
 

@@ -34,6 +34,16 @@ def nccl_plug_in(root: Root) -> str:
     return next((file for file in for_programs(root, r"libnccl-net(-\w{1,32})?") if offers_collnet(root, file)), "")
 
 
+def why_no_collnet(root: Root) -> str:
+    """What NCCL's CollNet lacks here; nothing if port, plug-in and daemon are there. Raises Unknown."""
+    ports = infiniband(root)
+    if not ports:
+        return "no active InfiniBand port"
+    if not nccl_plug_in(root):
+        return "no libnccl-net with CollNet is found"
+    return "" if manager(root, ports[0]) else f"no sharp_am serves {ports[0].name}"
+
+
 def ucc_plug_in(root: Root) -> str:
     """The part of UCC that uses SHARP; nothing if there is none. Raises Unknown."""
     files = [f"{file.rpartition('/')[0]}/ucc/libucc_tl_sharp.so" for file in installed(root, "libucc")]

@@ -10,19 +10,21 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-import waywiser._core as _core
+from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.setting import Settings
-from waywiser.apply.store import kept
+from waywiser.apply.store import keep
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
 from waywiser.look.machine import named
 from waywiser.prove.benchmarks import Benchmark, Times, run_benchmark
 from waywiser.prove.program_sent import Sent, record
 from waywiser.prove.prove import WORTH, Proof, Tell, Variant, against
+from waywiser.prove.trial import settings_to_prove
+from waywiser.prove.try_option import tried
 from waywiser.run.clean_environment import clean_environment
 
 OURS = "proved settings"
@@ -72,13 +74,15 @@ class Metric:
         return 1 / value if self.more_is_better else value
 
 
-def proved_settings(results: Path) -> Settings:
-    """What was proved for this machine. Raises InputError if that is nothing."""
-    settings = kept(results, _core.discover().fingerprint)
-    found = settings.only_proved() if settings else None
-    if found is None or not found.environment():
+def settings_for(results: Path, options: Sequence[str] = ()) -> Settings:
+    """What was proved for this machine, and the settings of `--try`, which have no proof yet. Raises InputError if that
+    is nothing, and as tried()."""
+    found = settings_to_prove(results, True).only_proved()
+    if options:
+        found = tried(found, "PROGRAM", options, find_job_libraries(None))
+    if not found.environment():
         raise InputError(
-            f"{results}: no setting is proved for this machine: waywiser apply, waywiser verify --with ..."
+            f"{results}: no setting is proved for this machine: waywiser apply, waywiser verify --with ..., or --try"
         )
     return found
 
@@ -185,6 +189,19 @@ def keep_program(results: Path, one: ProgramProof) -> Path:
     file = results / FOLDER / f"{one.name}.json"
     write_text_atomically(file, one.as_json())
     return file
+
+
+def keep_tried(results: Path, one: ProgramProof) -> list[str]:
+    """Keeps what was tried as proved, if the program is faster with it; the names."""
+    new = [each for each in one.settings.settings if not each.proof]
+    if one.verdict != FASTER or not new:
+        return []
+    before, proof = settings_to_prove(results, True), f"{one.proof.verdicts[OURS].gain:.2f} x in {one.name}"
+    names = {each.name for each in new}
+    others = tuple(each for each in before.settings if each.name not in names)
+    proved = tuple(replace(each, proof=proof) for each in new)
+    keep(results, replace(before, settings=others + proved))
+    return sorted(names)
 
 
 def name_of(command: Sequence[str], told: str, environment: Mapping[str, str] = os.environ) -> str:

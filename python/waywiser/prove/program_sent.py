@@ -10,6 +10,7 @@ from typing import Any
 
 from waywiser import _core
 from waywiser.errors import InputError
+from waywiser.look.finding import Status
 from waywiser.look.root import Root
 from waywiser.monitor.counters import fresh, read_counters
 from waywiser.prove.benchmarks import run_benchmark
@@ -17,6 +18,7 @@ from waywiser.prove.message_sizes import MessageSizes, recorded_sizes, recording
 from waywiser.prove.transport_counters import Carried
 from waywiser.run.rank_status import job_of
 from waywiser.running.evidence import Evidence, watch
+from waywiser.running.fallbacks import name_fall_backs
 from waywiser.running.mechanisms import Moved, mechanisms
 from waywiser.units import format_bytes
 
@@ -24,13 +26,14 @@ from waywiser.units import format_bytes
 @dataclass(frozen=True)
 class Sent:
     """Of one variant. `moved`: of the fullest look at its ranks; `lost`: ranks that did not have its settings; `looks`:
-    how often its ranks were looked at."""
+    how often its ranks were looked at; `fell`: the fast paths that it had lost."""
 
     moved: tuple[Moved, ...]
     devices: str
     sizes: tuple[MessageSizes, ...]
     looks: int
     lost: tuple[int, ...] = ()
+    fell: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Rows of mechanisms and of sizes."""
@@ -39,7 +42,8 @@ class Sent:
             for one in self.moved
         ]
         sizes = [row for one in self.sizes for row in one.rows()]
-        return {"moved": moved, "devices": self.devices, "sizes": sizes, "looks": self.looks, "lost": list(self.lost)}
+        seen = {"looks": self.looks, "lost": list(self.lost), "fall_backs": list(self.fell)}
+        return {"moved": moved, "devices": self.devices, "sizes": sizes, **seen}
 
     def lines(self) -> list[str]:
         """For people."""
@@ -50,7 +54,8 @@ class Sent:
         if not self.looks:
             told = ["not seen: it ended before it could be looked at"]
         devices = [] if self.devices.startswith("no device") else [self.devices]
-        return [*(told or ["nothing is seen between its processes"]), *devices, *(one.text for one in self.sizes)]
+        told = told or ["nothing is seen between its processes"]
+        return [*told, *devices, *(one.text for one in self.sizes), *self.fell]
 
 
 class _Looks:
@@ -99,5 +104,8 @@ def record(
         run_benchmark(command, told, command[0], patience, looks)
         devices = Carried().plus(before, read_counters(fresh())).text
         sizes = recorded_sizes(folder)
-    moved = tuple(mechanisms(looks.best)) if looks.best else ()
-    return Sent(moved, devices, tuple(sizes), looks.count, tuple(sorted(looks.lost)))
+        # While the logs are there.
+        moved = tuple(mechanisms(looks.best)) if looks.best else ()
+        named = name_fall_backs(looks.best) if looks.best else []
+    fell = tuple(f"{one.id}, {one.title}: {one.finding.text}" for one in named if one.finding.status != Status.unknown)
+    return Sent(moved, devices, tuple(sizes), looks.count, tuple(sorted(looks.lost)), fell)

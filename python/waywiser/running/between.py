@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from waywiser.doctor.fast_paths import switched_off
 from waywiser.look import in_network, machine, networks, rdma
 from waywiser.look.finding import Unknown
-from waywiser.look.nccl_log import HOW_TO_LOG
+from waywiser.look.nccl_log import HOW_TO_LOG, why_no_collnet
 from waywiser.monitor.counters import RDMA
 from waywiser.running.evidence import NOTICED, Evidence, Flow
 from waywiser.running.settings import deciding, said
 from waywiser.running.users import NCCL, OPEN_MPI, by_ucx, has
-from waywiser.running.within import logged_ways
+from waywiser.running.within import log_files, logged_ways
 from waywiser.units import format_bytes
 
 # What ranks send while they meet grows with their number: so much is data.
@@ -98,4 +98,5 @@ def no_collnet(seen: Evidence) -> str:
         raise Unknown(f"{asked}, and a plug-in with CollNet is loaded: that it is taken only a log says: {HOW_TO_LOG}")
     if any(way.startswith("COLLNET") for way in ways):
         return ""
-    return f"{asked}, and NCCL's log has no connection via COLLNET: NCCL took its rings"
+    why = next((text for file in log_files(seen) if (text := why_no_collnet(seen.root, file))), "NCCL took its rings")
+    return f"{asked}, and NCCL's log has no connection via COLLNET: {why}"

@@ -144,15 +144,22 @@ def _in_log(seen: Evidence) -> str:
     return f"NCCL's log has {told}, none via P2P"
 
 
+def log_files(seen: Evidence) -> list[str]:
+    """The files that NCCL writes in the ranks here, each once."""
+    host = (seen.root.text("/proc/sys/kernel/hostname") or "").partition(".")[0]
+    files = []
+    for rank in seen.job.ranks:
+        pattern = settings_of(seen, rank.number).get("NCCL_DEBUG_FILE", ("", ""))[0]
+        files.append(nccl_log.file_of(pattern, host, rank.process.number))
+    return list(dict.fromkeys(file for file in files if file))
+
+
 def logged_ways(seen: Evidence) -> dict[str, int]:
     """Connections by transport in the logs of all ranks here; nothing if NCCL writes none."""
     ways: dict[str, int] = {}
-    for rank in seen.job.ranks:
-        pattern = settings_of(seen, rank.number).get("NCCL_DEBUG_FILE", ("", ""))[0]
-        host = (seen.root.text("/proc/sys/kernel/hostname") or "").partition(".")[0]
-        file = nccl_log.file_of(pattern, host, rank.process.number)
+    for file in log_files(seen):
         try:
-            found = nccl_log.transports(seen.root, file) if file else None
+            found = nccl_log.transports(seen.root, file)
         except Unknown:
             found = None
         for way, count in (found or {}).items():
