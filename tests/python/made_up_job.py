@@ -116,7 +116,7 @@ class MadeJob:
         }
 
     def links(self) -> dict[str, str]:
-        found = {}
+        found = {"/proc/self/ns/net": "net:[1]"}
         for rank, made in enumerate(self._ranks):
             targets = [*made.open, *(f"socket:[{inode}]" for inode in self._sockets[rank])]
             found |= {f"/proc/{101 + rank}/fd/{at}": target for at, target in enumerate(targets)}
@@ -166,7 +166,7 @@ def look_at(
         (place / "waywiser-root.json").write_text(json.dumps(head))
         roots.append(recorded_root(place))
     looks = iter(roots)
-    seen = watch(lambda: next(looks), LAUNCHER, 1.0, lambda _: None, [])
+    seen = watch(lambda: next(looks), LAUNCHER, 1.0, lambda _: None, lambda _: [])
     return seen, name_fall_backs(seen)
 
 

@@ -162,6 +162,18 @@ def test_groups_that_take_a_slower_way_are_named(run: Run) -> None:
     assert "WAYWISER_UCX_TLS=tcp,self leaves out shared memory" in found["fall_backs"][0]["found"]
 
 
+def test_ranks_below_shells_that_count_as_several_machines(run: Run) -> None:
+    start = [*COMMAND, "run", "-n", "2", "--plain", "sh", "-c"]
+    line = f"WAYWISER_MACHINE=m$WAYWISER_RANK {sys.executable} -c '{GROUP}'; true"
+    with running([*start, line]) as launcher:
+        found = ask(run, launcher)[1]
+    assert ids(found) == ["J01"]
+    assert "WAYWISER_MACHINE differs (m0, m1)" in found["fall_backs"][0]["found"]
+    assert [sorted(one["libraries"]) for one in found["here"]] == [["UCX", "waywiser"]] * 2, "not the shells"
+    many = bytes_by(found, "waywiser: UCX"), bytes_by(found, "TCP over lo")
+    assert 32 << 20 <= many[0] <= many[1] < 34 << 20, "what the ranks count, and the kernel"
+
+
 def test_a_process_without_ranks_is_looked_at_alone(run: Run) -> None:
     with running([sys.executable, "-c", "import signal; print('moved', flush=True); signal.pause()"]) as process:
         code, found = ask(run, process)
@@ -173,6 +185,7 @@ def test_a_process_without_ranks_is_looked_at_alone(run: Run) -> None:
     ("words", "says"),
     [
         (["--job", "4194304"], "there is no process 4194304"),
+        (["--seconds", "1"], "--seconds is for --job"),
         (["--job", "1", "--all"], "--job goes with --seconds, --json, --strict and --root alone"),
     ],
 )

@@ -226,6 +226,35 @@ def test_secrets_are_not_shown_and_control_characters_neither(tmp_path: Path) ->
     assert "x" * 16 not in text and "\\u001b" not in text and "WAYWISER_MAILBOX" in text
 
 
+def test_another_network_namespace_is_said(tmp_path: Path) -> None:
+    ranks = [MadeRank([LIBNCCL], namespaces={"net": f"net:[{rank + 1}]"}) for rank in range(2)]
+    seen, found = look_at(tmp_path, MadeJob(ranks))
+    told = [line for line in not_known(seen, found) if "namespace" in line]
+    assert told == ["rank 1: bytes of its connections: ask in its network namespace (nsenter -n)"]
+
+
+def test_what_other_processes_say_does_no_harm(tmp_path: Path) -> None:
+    """Contradictory variables, garbage, and a process that has just ended."""
+    look_at(tmp_path, MadeJob([MadeRank([LIBNCCL]), MadeRank([LIBNCCL])]))
+    proc = tmp_path / "0/proc"
+    for number, stat, environ in (
+        (400, "400 (a) S 100 1", "RANK=x\0WORLD_SIZE=1"),
+        (401, "x)", "\xff=\0=\0A"),
+        (402, "", ""),
+    ):
+        (proc / str(number)).mkdir()
+        (proc / str(number) / "stat").write_text(stat)
+        (proc / str(number) / "environ").write_text(environ)
+    (proc / "102/maps").write_text("7f00 nonsense\n" + "x" * 10_000)
+    (proc / "101/net/tcp").write_text("head\n  0: 0100007F:E79B ZZ\n  1: 01:02 03:04 01\n")
+    job = find_job(recorded_root(tmp_path / "0"), 101)
+    assert [rank.process.number for rank in job.ranks] == [101, 102]
+    with pytest.raises(InputError, match="RANK='x' is no number"):
+        find_job(recorded_root(tmp_path / "0"), 400)
+    with pytest.raises(InputError, match="there is no process 401"):
+        find_job(recorded_root(tmp_path / "0"), 401)
+
+
 def test_two_jobs_below_one_shell_are_told_apart(tmp_path: Path) -> None:
     job = MadeJob([MadeRank([LIBNCCL])])
     look_at(tmp_path, job)

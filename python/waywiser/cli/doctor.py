@@ -16,6 +16,9 @@ from waywiser.results import DEFAULT
 if TYPE_CHECKING:
     from waywiser.doctor.report import Report
     from waywiser.look.root import Root
+    from waywiser.run.rank_status import RankStatus
+
+_WATCHED = 2.0  # seconds
 
 
 def doctor(
@@ -53,9 +56,9 @@ def doctor(
         typer.Option("--job", metavar="PID", min=1, help="Which way this running job took."),
     ] = None,
     seconds: Annotated[
-        float,
-        typer.Option(metavar="S", min=0.0, max=600.0, help="With --job: time between two looks."),
-    ] = 2.0,
+        float | None,
+        typer.Option(metavar="S", min=0.0, max=600.0, help="With --job: time between two looks; 2."),
+    ] = None,
     results: ResultsFolder = DEFAULT,
     root: Annotated[
         Path | None,
@@ -73,7 +76,9 @@ def doctor(
     if process is not None:
         if compare or files or only or ignore or accepted or text or all_ or alone or gather:
             raise InputError("--job goes with --seconds, --json, --strict and --root alone")
-        return _job(process, seconds, as_json, strict, root)
+        return _job(process, _WATCHED if seconds is None else seconds, as_json, strict, root)
+    if seconds is not None:
+        raise InputError("--seconds is for --job")
     if compare:
         return _compare([_read(file) for file in files or []], as_json, strict)
     if files:
@@ -124,8 +129,11 @@ def _job(process: int, seconds: float, as_json: bool, strict: bool, folder: Path
     from waywiser.running.shown import print_job
 
     recorded = recorded_root(folder) if folder else None
-    ours = [] if recorded else job_of(process, Path(_core.runtime_folder()))
-    seen = watch(lambda: recorded or fresh(), process, 0.0 if recorded else seconds, time.sleep, ours)
+
+    def ask(rank: int) -> list[RankStatus]:
+        return [] if recorded else job_of(rank, Path(_core.runtime_folder()))
+
+    seen = watch(lambda: recorded or fresh(), process, 0.0 if recorded else seconds, time.sleep, ask)
     found = name_fall_backs(seen)
     if as_json:
         typer.echo(job_as_json(seen, found))

@@ -70,8 +70,8 @@ class _Looks:
 
     def __call__(self, process: int) -> None:
         try:
-            ours = job_of(process, Path(_core.runtime_folder()))
-            seen = watch(_machine, process, 0.0, lambda _: None, ours)
+            folder = Path(_core.runtime_folder())
+            seen = watch(_machine, process, 0.0, lambda _: None, lambda rank: job_of(rank, folder))
         except InputError:  # it has ended, or starts several jobs
             return
         rows = mechanisms(seen)

@@ -83,10 +83,14 @@ class Evidence:
 
 
 def watch(
-    look: Callable[[], Root], process: int, seconds: float, wait: Callable[[float], None], ours: Sequence[RankStatus]
+    look: Callable[[], Root],
+    process: int,
+    seconds: float,
+    wait: Callable[[float], None],
+    ask: Callable[[int], Sequence[RankStatus]],
 ) -> Evidence:
-    """Looks twice, `seconds` apart. `ours`: the answers of ranks of a group. Raises InputError if there is no such
-    process."""
+    """Looks twice, `seconds` apart. `ask`: what the ranks of a group say, if a process is one of them. Raises
+    InputError if there is no such process."""
     root = look()
     job = find_job(root, process)
     before, counted_before, _ = _counts(root)
@@ -95,6 +99,10 @@ def watch(
     after, counted, why = _counts(root)
     unknown = [f"rank {rank.number}: {text}" for rank in job.ranks for text in rank.process.missing]
     unknown += [why] if why else []
+    mine = root.link("/proc/self/ns/net")
+    for rank in job.ranks:
+        if mine and rank.process.namespaces.get("net", mine) != mine:
+            unknown.append(f"rank {rank.number}: bytes of its connections: ask in its network namespace (nsenter -n)")
     try:
         flows = _flows(root, job, counted_before, counted, max(seconds, 1e-9))
     except Unknown as error:
@@ -102,6 +110,7 @@ def watch(
         unknown.append(str(error))
     if job.size > len(job.ranks) and job.launcher != "none":
         unknown.append(f"{job.size - len(job.ranks)} of {job.size} ranks run on other machines: ask there too")
+    ours = next((told for rank in job.ranks if (told := ask(rank.process.number))), ())
     return Evidence(root, job, seconds, flows, moved_between(before, after), tuple(ours), tuple(unknown), after)
 
 

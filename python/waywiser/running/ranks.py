@@ -52,8 +52,8 @@ class _Told:
 class _Processes:
     """All processes, with what the variables of each say, read once. Without this one."""
 
-    def __init__(self, root: Root) -> None:
-        self._root = root
+    def __init__(self, root: Root, asked: int) -> None:
+        self._root, self._asked = root, asked
         self.parents = parents(root)
         self._told: dict[int, _Told | None] = {}
         self._children: dict[int, list[int]] = {}
@@ -63,12 +63,16 @@ class _Processes:
             self.parents.pop(os.getpid(), None)
 
     def told(self, process: int) -> _Told | None:
-        """None for a process that is no rank, or whose variables may not be read. Raises InputError if they contradict
-        each other."""
+        """None for a process that is no rank, or whose variables may not be read. Raises InputError if those of the
+        process that is asked about contradict each other."""
         if process not in self._told:
             try:
                 found = started(environment_of(self._root, process)) if process in self.parents else None
             except Unknown:
+                found = None
+            except InputError:
+                if process == self._asked:
+                    raise
                 found = None
             self._told[process] = None
             if found is not None and found.launcher != "none":
@@ -92,7 +96,7 @@ class _Processes:
 
 def find_job(root: Root, process: int) -> RunningJob:
     """The job of a process that is a rank, a part of one, or their launcher. Raises InputError."""
-    all_ = _Processes(root)
+    all_ = _Processes(root, process)
     if process not in all_.parents:
         raise InputError(f"there is no process {process}")
     mine = all_.told(process)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from waywiser.doctor.variables import assignments
+from waywiser.json_fields import clean
 from waywiser.look import machine
 from waywiser.running.evidence import Evidence
 
@@ -74,4 +75,4 @@ def leaves_out_cma(text: str, aliases: Collection[str]) -> bool:
 def said(found: Found, name: str) -> str:
     """ "NAME=value", with its file if it stands in one."""
     value, origin = found[name]
-    return f"{name}={value}" + ("" if origin == "environment" else f" ({origin})")
+    return clean(f"{name}={value}" + ("" if origin == "environment" else f" ({origin})"))
