@@ -31,6 +31,7 @@ class Peer:
     peer: int | None
     bytes: int
     interface: str = "lo"
+    port: int = 40000
 
 
 @dataclass
@@ -69,7 +70,7 @@ class MadeJob:
                 self._connect(rank, peer)
 
     def _connect(self, rank: int, peer: Peer) -> None:
-        mine, theirs = (self._inode, 40000 + self._inode), (self._inode + 1, 40001 + self._inode)
+        mine, theirs = (self._inode, 40000 + self._inode), (self._inode + 1, peer.port + (peer.peer is not None))
         self._inode += 2
         here = _network(peer.interface)
         there = here if peer.peer is not None else _elsewhere(peer.interface)

@@ -178,6 +178,9 @@ HEALTHY = {
     "UCX between machines over RDMA": Seeded(
         "", "", mpi(away(many=1 << 20), ("/dev/infiniband/uverbs0",)), {**CARD, **interfaces(eth0=1_000)}, size=4
     ),
+    "files of a store on another machine": Seeded(
+        "", "", nccl(peers=(Peer(None, GIB, SLOW, 443),)), {**CARD, **interfaces(eth0=1_000, eth1=100_000)}, size=4
+    ),
     "TCP over the fast interface": Seeded("", "", nccl(peers=away(FAST)), interfaces(eth0=1_000, eth1=100_000), size=4),
 }
 
@@ -203,6 +206,25 @@ def test_what_cannot_be_seen_is_said_to_be_unknown(tmp_path: Path) -> None:
     told = "\n".join(not_known(seen, found))
     assert "needs the speed of eth0" in told and "that it is taken only a log says" in told
     assert "2 of 4 ranks run on other machines: ask there too" in told and "which transport NCCL took" in told
+
+
+@pytest.mark.parametrize(
+    ("one", "says"),
+    [
+        (
+            Seeded("J04", "", nccl(), TWO_GPUS, NVLINK_STANDS, PCIE_MOVES),
+            "copies between host and GPU, or no peer access",
+        ),
+        (
+            Seeded("J05", "", [MadeRank([LIBNCCL], open=["/dev/infiniband/uverbs0"], peers=away())], CARD, size=4),
+            "whether it went to ranks",
+        ),
+    ],
+)
+def test_what_may_have_another_reason_is_unknown(tmp_path: Path, one: Seeded, says: str) -> None:
+    _, found = look(tmp_path, one)
+    assert [(each.id, each.finding.status) for each in found] == [(one.id, Status.unknown)]
+    assert says in found[0].finding.text
 
 
 def test_bytes_and_their_source_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

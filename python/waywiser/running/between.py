@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from waywiser.doctor.fast_paths import switched_off
 from waywiser.look import in_network, machine, networks, rdma
@@ -17,6 +17,7 @@ from waywiser.units import format_bytes
 
 # What ranks send while they meet grows with their number: so much is data.
 _MUCH, _MUCH_A_SECOND = 64 << 20, float(1 << 20)
+_LAST_OF_SERVICES = 1023  # port
 _CHOOSE_INTERFACE = (
     "NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_btl_tcp_if_exclude",
     "WAYWISER_UCX_NET_DEVICES",
@@ -25,23 +26,32 @@ _FASTER = 2.0
 
 
 def _away(seen: Evidence) -> list[Flow]:
-    """The connections to other machines that carry data."""
-    flows = [one for one in seen.flows if not one.here]
-    many = sum((one.sent or 0) + (one.received or 0) for one in flows)
-    return flows if many >= _MUCH or sum(one.rate for one in flows) >= _MUCH_A_SECOND else []
+    """The connections to other machines that carry data and may lead to ranks: those to ports of services (files,
+    HTTPS) do not."""
+    flows = [one for one in seen.flows if not one.here and one.port > _LAST_OF_SERVICES]
+    return flows if _total(flows) >= _MUCH or _is_moving(flows) else []
+
+
+def _total(flows: Sequence[Flow]) -> int:
+    return sum((one.sent or 0) + (one.received or 0) for one in flows)
+
+
+def _is_moving(flows: Sequence[Flow]) -> bool:
+    return sum(one.rate for one in flows) >= _MUCH_A_SECOND
 
 
 def no_rdma(seen: Evidence) -> str:
-    """TCP between machines, where this one has an RDMA port that is up."""
+    """TCP between machines, where this one has an RDMA port that is up. Raises Unknown."""
     flows = _away(seen)
     ports = [one for one in rdma.ports(seen.root) if one.state == "ACTIVE"]
     if not flows or not ports or seen.moved.get(RDMA, 0) >= NOTICED:
         return ""
     by = machine.named(dict.fromkeys(one.interface for one in flows if one.interface))
     why = "; ".join(dict.fromkeys(_why_no_rdma(seen)))
-    many = format_bytes(sum((one.sent or 0) + (one.received or 0) for one in flows))
-    has_port = f"nothing by {ports[0].name}, which is up"
-    return f"{many} by TCP over {by} to other machines, {has_port}: {why or 'no setting that is known says why'}"
+    told = f"{format_bytes(_total(flows))} by TCP over {by} to other machines, nothing by {ports[0].name}, which is up"
+    if not why and not _is_moving(flows):
+        raise Unknown(f"{told}: whether it went to ranks; --seconds 30 would show more")
+    return f"{told}: {why or 'no setting that is known says why'}"
 
 
 def _why_no_rdma(seen: Evidence) -> Iterator[str]:

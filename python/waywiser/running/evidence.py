@@ -26,6 +26,7 @@ class Flow:
     peer: int | None
     here: bool
     there: str
+    port: int
     interface: str
     sent: int | None
     received: int | None
@@ -148,6 +149,7 @@ def _flows(
             earlier = before.get(one.inode)
             more = sent - earlier[0] if earlier and sent is not None else 0
             here, interface = routes.is_here(one.there[0]), routes.interface(one.there[0])
-            there = f"{one.there[0]}:{one.there[1]}"
-            found.append(Flow(rank.number, peer, here, there, interface, sent, received, max(more, 0) / seconds))
+            address, port = str(one.there[0]), one.there[1]
+            rate = max(more, 0) / seconds
+            found.append(Flow(rank.number, peer, here, address, port, interface, sent, received, rate))
     return tuple(found)

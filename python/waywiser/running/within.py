@@ -118,8 +118,10 @@ def no_nvlink(seen: Evidence) -> str:
     has_links = any(kind == NVLINK for kind, _, _ in seen.sample.bytes)
     still = has_links and seen.moved.get(NVLINK, 0) < NOTICED and seen.moved.get(PCIE, 0) >= _MUCH
     if still:
-        many = format_bytes(seen.moved[PCIE])
-        return f"{many} by the GPUs' PCIe and nothing by NVLink in {seen.seconds:g} s: {why or 'no setting says why'}"
+        told = f"{format_bytes(seen.moved[PCIE])} by the GPUs' PCIe and nothing by NVLink in {seen.seconds:g} s"
+        if not why:
+            raise Unknown(f"{told}: copies between host and GPU, or no peer access; --seconds 30 would show more")
+        return f"{told}: {why}"
     if has(seen, NCCL) and why and any(name.startswith("nccl-") for name in seen.shared):
         return f"NCCL's ranks share host memory: {why}"
     return ""
