@@ -154,16 +154,19 @@ def look_at(
     machine: Files | None = None,
     then: Mapping[str, str] | None = None,
     later: Mapping[str, str] | None = None,
+    before: MadeJob | None = None,
 ) -> tuple[Evidence, list[Named]]:
-    """What is seen of it: `machine` has its other files, `then` and `later` what commands say at the two looks."""
+    """What is seen of it: `machine` has its other files, `then` and `later` what commands say at the two looks;
+    `before`: the job at the first look, if it was another."""
     roots = []
     for at, more in enumerate((then or {}, later if later is not None else then or {})):
         place = folder / str(at)
-        build(place, {**(machine or {}), **job.files()})
-        for path, target in job.links().items():
+        now = before if before and at == 0 else job
+        build(place, {**(machine or {}), **now.files()})
+        for path, target in now.links().items():
             (place / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             (place / path.lstrip("/")).symlink_to(target)
-        head = {"schema": "waywiser.root", "version": 1, "commands": {**job.commands(), **more}}
+        head = {"schema": "waywiser.root", "version": 1, "commands": {**now.commands(), **more}}
         (place / "waywiser-root.json").write_text(json.dumps(head))
         roots.append(recorded_root(place))
     looks = iter(roots)

@@ -223,6 +223,12 @@ def test_what_may_have_another_reason_is_unknown(tmp_path: Path, one: Seeded, sa
     assert says in found[0].finding.text
 
 
+def test_what_is_connected_between_the_looks_is_seen(tmp_path: Path) -> None:
+    before, job = MadeJob(nccl()), MadeJob(nccl(peers=(Peer(1, GIB),), NCCL_SHM_DISABLE="1"))
+    seen, found = look_at(tmp_path, job, before=before)
+    assert [each.id for each in found] == ["J01"] and {flow.peer for flow in seen.flows} == {0, 1}
+
+
 def test_bytes_and_their_source_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = Seeded("", "", nccl(peers=(Peer(1, GIB),)), TWO_GPUS, {**nvlink(2, 5), **pcie(2, 1)}, MOVED)
     seen, found = look(tmp_path, one)

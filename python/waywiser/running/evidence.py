@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from waywiser.errors import InputError
 from waywiser.look.finding import Unknown
 from waywiser.look.root import Root
 from waywiser.look.sockets import Connection, Routes, bytes_of_sockets, connections
@@ -98,6 +100,8 @@ def watch(
     wait(seconds)
     root = look()
     after, counted, why = _counts(root)
+    with contextlib.suppress(InputError):  # it has ended: what was seen before stays
+        job = find_job(root, process)  # with the connections that were made meanwhile
     unknown = [f"rank {rank.number}: {text}" for rank in job.ranks for text in rank.process.missing]
     unknown += [why] if why else []
     mine = root.link("/proc/self/ns/net")
