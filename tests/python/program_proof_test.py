@@ -82,6 +82,16 @@ def test_a_setting_that_no_benchmark_reaches_is_proved_by_a_program(
     assert "with PROGRAM write OMPI_MCA_NAME=VALUE" in capsys.readouterr().err
 
 
+def test_a_run_that_is_watched_and_fails_costs_no_verdict(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = ["sh", "-c", '[ -z "$NCCL_DEBUG_FILE" ] && echo "rate: ${UCX_RNDV_THRESH:-1}"']
+    words = ["--metric", r"rate: (\S+)", "--more-is-better", "--json", "--", *program]
+    assert verify(results, *words, record=True) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["verdict"], found["sent"]) == ("faster", {})
+    assert "default: what it sends is not known: sh failed (1)" in said.err
+
+
 def test_there_is_no_verdict_inside_the_noise(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,7 +71,7 @@ def test_each_variant_of_a_program_of_mpi_is_seen_with_its_mechanism_and_sizes(
 
     monkeypatch.setattr(program_sent._Looks, "__call__", look_and_go_on)
     command = [*MPIRUN, "-n", "2", sys.executable, "-c", PROGRAM, str(pipe)]
-    found = record_program(command, {"OMPI_MCA_btl": "tcp,self"})
+    found = record_program(command, {"OMPI_MCA_btl": "tcp,self"}, print)
     by = {name: {one.mechanism: one.bytes for one in sent.moved} for name, sent in found.items()}
     assert by["default"] == {"shared memory: Open MPI's btl sm": None}
     assert 2 << 20 <= (by[OURS]["TCP over lo"] or 0) < 3 << 20

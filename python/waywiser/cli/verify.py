@@ -155,7 +155,7 @@ def _program(
     settings = settings_for(output, options)
     variables = settings.environment()
     proof = prove_program(of_program(command, judged), variables, rounds, say)
-    sent = record_program(command, variables) if record else {}
+    sent = record_program(command, variables, say) if record else {}
     found = ProgramProof(called, command, judged, settings, proof, sent)
     file = keep_program(output, found)
     for line in [found.as_json()] if as_json else found.lines():

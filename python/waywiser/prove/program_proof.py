@@ -120,14 +120,17 @@ def launched(command: Sequence[str], variables: Mapping[str, str]) -> list[str]:
 
 
 def record_program(
-    command: Sequence[str], variables: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    command: Sequence[str], variables: Mapping[str, str], tell: Tell, environment: Mapping[str, str] = os.environ
 ) -> dict[str, Sent]:
-    """What the program sends with the defaults and with the variables. Raises InputError as of_program()."""
+    """What the program sends with the defaults, and with the variables. A run that fails is told, no more."""
     clean = clean_environment(environment)
-    return {
-        name: record(launched(command, told), clean, told, _PATIENCE)
-        for name, told in (("default", {}), (OURS, dict(variables)))
-    }
+    found: dict[str, Sent] = {}
+    for name, told in (("default", {}), (OURS, dict(variables))):
+        try:
+            found[name] = record(launched(command, told), clean, told, _PATIENCE)
+        except InputError as error:
+            tell(f"{name}: what it sends is not known: {error}")
+    return found
 
 
 def prove_program(benchmark: Benchmark, variables: Mapping[str, str], rounds: int, tell: Tell) -> Proof:
