@@ -37,14 +37,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "offload": {"group", "monitor"},
     "apply": {"look", "topology", "simulator"},
     "run": {"look", "monitor", "doctor", "apply"},
+    "running": {"look", "monitor", "doctor", "run"},
     "bench": {"group", "halo", "look", "topology", "simulator", "offload", "run", "table"},
     "tune": {"look", "topology", "simulator", "apply", "run", "bench", "group"},
-    "prove": {"look", "monitor", "apply", "run", "bench"},
+    "prove": {"look", "monitor", "apply", "run", "running", "bench"},
     "report": {"topology", "simulator", "apply", "prove"},
     "waywiser": {"group", "halo", "heap", "offload", "storage"},  # the package itself: what programs use
     "cli": {
         *("look", "topology", "kit", "group", "monitor", "doctor", "network", "simulator", "offload", "apply", "run"),
-        *("bench", "tune", "prove", "report", "table", "waywiser"),
+        *("running", "bench", "tune", "prove", "report", "table", "waywiser"),
     },
     "__main__": {"cli"},
 }

@@ -24,6 +24,7 @@ TAKEN = (
     + "CollNet 01/0 : 0 [send] via COLLNET/SHARP/1\n"
 )
 RINGS = LINE + "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
+TOO_FEW = RINGS + LINE + "Communicator has 1 nodes which is less than CollNet node threshold 2, disabling CollNet\n"
 DEVINFO = "hca_id:\t{}\n\ttransport:\t\t\tInfiniBand (0)\n{}\n\t\tport:\t1\n"
 TAGS = "\tmax_rndv_hdr_size:\t\t64\n\tmax_num_tags:\t\t\t127\n\tmax_ops:\t\t\t32768\n\tflags:\n\t\t\t\t\tIBV_TM_CAP_RC"
 EAGER = TAGS.partition("\n\t\t\t\t\tIBV")[0]
@@ -55,6 +56,7 @@ IN_NETWORK_CASES = [
     Case("D53", OK, "the plug-in of NCCL, UCC is there", nic() | PLUG_IN | UCC, SERVED, PATH),
     Case("D53", OK, "2 connections via COLLNET/SHARP", nic() | PLUG_IN | {"/tmp/nccl.log": TAKEN}, SERVED, LOGGED),
     Case("D53", WARNING, "no connection via COLLNET", nic() | PLUG_IN | {"/tmp/nccl.log": RINGS}, SERVED, LOGGED),
+    Case("D53", WARNING, "has 1 nodes which is less", nic() | PLUG_IN | {"/tmp/nccl.log": TOO_FEW}, SERVED, LOGGED),
     Case("D53", UNKNOWN, "needs a log of NCCL", nic() | PLUG_IN | {"/tmp/nccl.log": "another"}, SERVED, LOGGED),
     Case("D53", UNKNOWN, "NCCL_DEBUG_FILE=/tmp/nccl.log", nic() | PLUG_IN, SERVED, ASKED),
     Case("D53", UNKNOWN, "NCCL_DEBUG_FILE=", nic() | PLUG_IN, SERVED, {**ASKED, "NCCL_DEBUG_FILE": "/tmp/%h.log"}),

@@ -8,13 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
+from doctor_in_network_cases import NOT_SERVED, PATH, PLUG_IN, SERVED
+from doctor_machines import Files, build, nic
 from made_up_nccl import NO_END, TUNER, ask, plan, program
 
 from waywiser import _core
 from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.nccl_tuner_switch import with_tuner
+from waywiser.apply.provable import why_not_tried
 from waywiser.apply.setting import Settings, read_settings
 from waywiser.bench.nccl_communicators import Communicators, plan_of
+from waywiser.bench.team import Team
 from waywiser.cli import run
 from waywiser.errors import InputError
 from waywiser.look.nccl_library import Found
@@ -53,6 +57,15 @@ class MadeUpRanks:
     def close(self) -> None: ...
 
 
+def made_up_ways(offers: Offers) -> set[str]:
+    """All that is timed, by whichever ranks."""
+    tuned, switches = MadeUpRanks(), MadeUpRanks()
+    measured(NcclTeams(MadeUpRanks(), tuned, switches), 2, offers, time.monotonic() + 600, lambda *told: None)
+    assert {way.split("(")[0] for way in switches.ways} <= {"CollNetDirect", "CollNetChain"}, "only by those ranks"
+    assert not any(way.startswith("CollNet") for way in tuned.ways)
+    return tuned.ways | switches.ways
+
+
 def made_up_series(offers: Offers = NEITHER, ring: float = 0.8) -> tuple[list[dict[str, object]], MadeUpRanks]:
     tuned = MadeUpRanks(ring)
     teams = NcclTeams(MadeUpRanks(), tuned)
@@ -79,10 +92,10 @@ def test_the_plan_takes_what_beats_nccl_without_a_plug_in(tmp_path: Path, ring: 
 
 
 def test_the_tuner_understands_every_way_that_is_measured(tmp_path: Path) -> None:
-    made, names = program(tmp_path), ("Tree", "Ring", "", "", "NVLS")
-    _, tuned = made_up_series(Offers(nvls=True, chunks=True))
-    assert {"NVLS(protocol=Simple)", "Ring(chunk=65536,protocol=Simple)"} <= tuned.ways
-    for way in tuned.ways:
+    made, names = program(tmp_path), ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS")
+    tuned = made_up_ways(Offers(nvls=True, chunks=True, collnet=True))
+    assert {"NVLS(protocol=Simple)", "Ring(chunk=65536,protocol=Simple)", "CollNetChain(protocol=Simple)"} <= tuned
+    for way in tuned:
         text = plan_of(way, 2, "2.27.5")
         (tmp_path / "one.json").write_text(text)
         given = {"WAYWISER_NCCL_PLAN": f"{_core.plan_hash(text, 'NCCL')}:{tmp_path / 'one.json'}"}
@@ -100,6 +113,35 @@ def test_what_this_nccl_does_not_offer_is_not_measured() -> None:
     assert Offers.here({"NCCL_NVLS_ENABLE": "0"}, __file__) == Offers(False, True), "this file names version 6:"
     assert "ncclTunerPlugin_v6"
     assert Offers.here({}, str(TUNER)) == Offers(True, True)
+    assert not any("CollNet" in way for way in made_up_ways(Offers(True, True)))
+    assert not any("CollNet" in way for way in first_ways("all_gather", 8, Offers(True, True, True)))
+
+
+@pytest.mark.parametrize(
+    ("files", "commands", "environment", "adds"),
+    [
+        (nic() | PLUG_IN, SERVED, {}, True),
+        (nic() | PLUG_IN, SERVED, {"NCCL_COLLNET_ENABLE": "0"}, False),
+        (nic() | PLUG_IN, NOT_SERVED, {}, False),
+        (nic() | PLUG_IN, {}, {}, False),
+        (nic(), SERVED, {}, False),
+        ({}, SERVED, {}, False),
+    ],
+)
+def test_switches_that_add_are_a_candidate_where_all_is_there(
+    tmp_path: Path, files: Files, commands: dict[str, str], environment: dict[str, str], adds: bool
+) -> None:
+    root = build(tmp_path, files, commands, PATH)
+    assert Offers.here(environment, str(TUNER), root).collnet == adds
+
+
+def test_apply_switches_on_what_a_row_of_collnet_needs(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(plan([("all_reduce", 0, NO_END, "CollNetDirect(protocol=Simple)")]))
+    made = with_tuner(settings(), tmp_path)
+    told = {name: value for name, value in made.environment().items() if "COLLNET" in name}
+    assert told == {"NCCL_COLLNET_ENABLE": "1", "NCCL_COLLNET_NODE_THRESHOLD": "1"}
+    assert {one.group for one in made.settings} == {"tuner"}, "proved together"
+    assert [why_not_tried(one, "nccl", 2) for one in made.settings] == [""] * 4
 
 
 def test_other_rows_of_the_plan_stay(tmp_path: Path) -> None:
@@ -202,10 +244,14 @@ def test_the_verb_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFix
     assert "--ranks is for --nccl" in capsys.readouterr().err
 
 
+def _start(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, list[Team]]:
+    return NcclTeams(MadeUpRanks(), MadeUpRanks()), []
+
+
 def test_the_verb_shows_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(nccl_tuning, "start_teams", lambda ranks, folder: (NcclTeams(MadeUpRanks(), MadeUpRanks()), []))
+    monkeypatch.setattr(nccl_tuning, "start_teams", _start)
     monkeypatch.setattr(nccl_tuning, "find_libnccl", lambda: str(TUNER))
     assert run(["tune", "--nccl", "-n", "2", "--json", "--results", str(tmp_path)]) == 0
     told = json.loads(capsys.readouterr().out)

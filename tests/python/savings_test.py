@@ -34,6 +34,15 @@ SACCT = """JobID|Partition|AllocTRES|ElapsedRaw|Start|End
 """
 
 
+def test_jobs_of_a_proved_program_count_as_a_whole() -> None:
+    table = "NodeType,GPUHours,JobName,CommShare\nx,100,train,0.1\nx,100,other,0.5\ny,100,train,0.1\nx,50,slow,0.5\n"
+    programs = {"train": Gain(1.25, PROVED), "slow": Gain(1.0, PROVED)}
+    gains = {"x": replace(same_everywhere(2.0, PROVED), programs=programs), "y": same_everywhere(2.0, PROVED)}
+    found = {(one.node_type, one.program): one.saved for one in savings(read_jobs(table, "jobs.csv"), gains, 0.2)}
+    # 100 x (1 - 1 / 1.25); a program that does not gain saves nothing; others by their share of communication.
+    assert found == pytest.approx({("x", "train"): 20, ("x", "slow"): 0, ("x", ""): 25, ("y", ""): 5})
+
+
 def test_an_export_of_sacct_is_read_as_it_is() -> None:
     jobs = read_jobs(SACCT, "jobs.csv")
     assert [(job.node_type, job.gpu_hours) for job in jobs] == [("a100", 40), ("cpu", 0), ("v100", 8)]
@@ -255,3 +264,19 @@ def test_what_is_expected_between_nodes(label: bool, basis: str) -> None:
     assert expected_gain(profile, replace(settings, settings=(by_size,))) == found
     worse = expected_gain(profile, replace(settings, settings=(off, no_copy)))
     assert worse and worse.factor == pytest.approx(2**0.5 / 3)
+
+
+def test_what_verify_keeps_of_programs_weights_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, verdict in (("train", "faster"), ("slow", "slower"), ("lost", "no verdict: rank 1 did not get them")):
+        told = {"fingerprint": "f", "machine": "x", "name": name, "gain": 1.25, "verdict": verdict}
+        (tmp_path / "programs").mkdir(exist_ok=True)
+        text = json.dumps({"schema": "waywiser.program", "version": 1, **told})
+        (tmp_path / "programs" / f"{name}.json").write_text(text)
+    found = proved_gains(tmp_path)["x"]
+    assert found.programs == {"train": Gain(1.25, PROVED), "slow": Gain(1.0, PROVED)} and found.within is None
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("NodeType,GPUHours,JobName\nx,100,train\nx,100,lost\n")
+    assert cli.run(["report", "--results", str(tmp_path), "--savings", str(jobs), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["savings"]["rows"]
+    assert [(row["program"], row["gain"]) for row in rows] == [("", None), ("train", 1.25)]
+    assert [row["saved"] for row in rows] == pytest.approx([0, 20])

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import made_up
+import made_up_job
 import made_up_network
 import pytest
 from made_up_benchmark import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
+from waywiser.apply.setting import Setting, Settings
 from waywiser.bench import coalescing, merge, sharing
 from waywiser.bench import offload as bench_offload
 from waywiser.bench.offload_rows import Rows
@@ -36,12 +38,16 @@ from waywiser.network.steering import look
 from waywiser.network.traffic_control import Dump
 from waywiser.network.undoing import kept_json
 from waywiser.offload.client import POINTS
-from waywiser.prove import benchmarks
+from waywiser.prove import benchmarks, program_proof
 from waywiser.prove.evidence import evidence_json
+from waywiser.prove.message_sizes import MessageSizes
+from waywiser.prove.program_sent import Sent
 from waywiser.prove.prove import prove
 from waywiser.prove.transport_counters import CountedBenchmark
 from waywiser.results import MACHINES
 from waywiser.run.watch import Watched
+from waywiser.running.mechanisms import Moved
+from waywiser.running.shown import as_json
 
 jsonschema = pytest.importorskip("jsonschema")
 Json = dict[str, Any]
@@ -127,6 +133,28 @@ def merged() -> Json:
     return value
 
 
+def program() -> Json:
+    """As `verify -- PROGRAM` keeps it."""
+    settings = Settings("f", "here", settings=(Setting("ucx", "UCX_TLS", "x", "", "made up", "UCX_TLS", proof="won"),))
+    proof = program_proof.prove_program(lambda told: {("program", 0): 1.0}, settings.environment(), 4, quiet)
+    moved = Moved("TCP over lo", "ranks 0 and 1", None, 0.0, "kernel")
+    sent = {program_proof.OURS: Sent((moved,), "", (MessageSizes("MPI messages", {0: 1, 21: 2}),), 3, (1,))}
+    made = program_proof.ProgramProof("p", ["p"], program_proof.Metric.of("", False), settings, proof, sent)
+    value: Json = json.loads(made.as_json())
+    return value
+
+
+def running_job() -> Json:
+    rank = made_up_job.MadeRank([made_up_job.LIBNCCL], {"NCCL_SHM_DISABLE": "1"}, peers=[made_up_job.Peer(1, 1 << 30)])
+    job = made_up_job.MadeJob([rank, made_up_job.MadeRank([made_up_job.LIBNCCL])])
+    folder = Path(tempfile.mkdtemp(prefix="waywiser-job-"))
+    try:
+        value: Json = json.loads(as_json(*made_up_job.look_at(folder, job)))
+    finally:
+        shutil.rmtree(folder)
+    return value
+
+
 def network() -> Json:
     folder = Path(tempfile.mkdtemp(prefix="waywiser-network-"))
     try:
@@ -164,7 +192,9 @@ MADE: dict[str, Callable[[], Json]] = {
     "settings": lambda: json.loads(SETTINGS.to_json()),
     "evidence": evidence,
     "watch": watched,
+    "job": running_job,
     "offload": offload,
+    "program": program,
     "coalescing": coalesced,
     "sharing": shared,
     "merge": merged,

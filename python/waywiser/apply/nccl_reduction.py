@@ -2,7 +2,7 @@
 
 For a simulated cluster whose switches add, all-reduce over one tree of switches for each rail is compared with the
 algorithms that NCCL has without them. No benchmark of ours runs NCCL between nodes, so on a machine that has it the
-setting is left out, with this reason.
+setting is left out, with the command by which a program proves it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def here(root: Root) -> Iterator[LeftOut]:
         return
     if not plug_in:
         return
-    then = "set it yourself, look at doctor D53, compare two jobs"
+    then = f"waywiser verify --try {NAME}=1 -- srun -N 2 PROGRAM proves it by your own, doctor D53 says if it is taken"
     try:
         if in_network.manager(root, ports[0]):
             why = f"sharp_am and {plug_in} are there, but no benchmark of ours runs NCCL between nodes: {then}"

@@ -15,6 +15,10 @@ PLUGINS = Path(__file__).parents[1] / "nccl"
 TUNER = PLUGINS / "libnccl-tuner-waywiser.so"
 SWITCH, PLAN = "NCCL_TUNER_PLUGIN", "WAYWISER_NCCL_PLAN"
 DEFAULT_WAY = "default"  # nothing is written into NCCL's table
+# Algorithms whose reductions the switches make, and what they need: NCCL leaves them out below two nodes, and a plan is
+# for one.
+COLLNET_SWITCH, COLLNET_WAYS = "NCCL_COLLNET_ENABLE", ("CollNetDirect", "CollNetChain")
+COLLNET = {COLLNET_SWITCH: "1", "NCCL_COLLNET_NODE_THRESHOLD": "1"}
 _MEASURES = "waywiser tune --nccl"
 
 
@@ -47,10 +51,10 @@ def _proposed(file: Path, fingerprint: str, version: str) -> list[Setting | Left
     why = _why_not(plan, fingerprint, version, of_nccl)
     if why:
         return [LeftOut("nccl", SWITCH, str(TUNER), why)] if of_nccl else []
-    return [
-        Setting("nccl", name, value, "", _why(plan, version), "tuner")
-        for name, value in ((SWITCH, str(TUNER)), (PLAN, given(text, file)))
-    ]
+    variables = {SWITCH: str(TUNER), PLAN: given(text, file)}
+    if any(row.way.startswith(COLLNET_WAYS) for row in rows_for(plan, version)):
+        variables |= COLLNET
+    return [Setting("nccl", name, value, "", _why(plan, version), "tuner") for name, value in variables.items()]
 
 
 def _why_not(plan: Plan, fingerprint: str, version: str, of_nccl: set[str]) -> str:

@@ -19,7 +19,7 @@ _BETWEEN_NODES = "waywiser verify --with openmpi --hosts"
 
 def why_not_tried(one: Setting, library: str, gpus: int, between_nodes: bool = False) -> str:
     """Why the benchmark of `library` ("openmpi", "nccl", "ucx") cannot decide this setting; empty if it can."""
-    if one.name.startswith(_NOT_TIMED):
+    if one.name.startswith(_NOT_TIMED) and one.group != "tuner":  # a tuner's are about ranks of one node
         return "no benchmark between nodes exercises it"
     if one.name.startswith(_NETWORK) and not between_nodes:
         return f"about the network, and the benchmark stays within this node: {_BETWEEN_NODES} tries it"

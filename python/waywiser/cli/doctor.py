@@ -16,6 +16,9 @@ from waywiser.results import DEFAULT
 if TYPE_CHECKING:
     from waywiser.doctor.report import Report
     from waywiser.look.root import Root
+    from waywiser.run.rank_status import RankStatus
+
+_WATCHED = 2.0  # seconds
 
 
 def doctor(
@@ -48,13 +51,21 @@ def doctor(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=1.0, max=3600.0, help="Seconds to wait for other nodes.")
     ] = 120.0,
+    process: Annotated[
+        int | None,
+        typer.Option("--job", metavar="PID", min=1, help="Which way this running job took."),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", min=0.0, max=600.0, help="With --job: time between two looks; 2."),
+    ] = None,
     results: ResultsFolder = DEFAULT,
     root: Annotated[
         Path | None,
         typer.Option("--root", metavar="DIR", help="A copy of /sys, /proc and /dev instead of this machine."),
     ] = None,
 ) -> int:
-    """Check for causes of slow or broken GPU communication. Only reads.
+    """Check for causes of slow or broken GPU communication, or say which way a running job took. Only reads.
 
     Exit code: 0 ok, 1 warning, 2 problem, 3 unknown or bad usage.
     """
@@ -62,6 +73,12 @@ def doctor(
     from waywiser.doctor.report import examine, selected
     from waywiser.look.job import job
 
+    if process is not None:
+        if compare or files or only or ignore or accepted or text or all_ or alone or gather:
+            raise InputError("--job goes with --seconds, --json, --strict and --root alone")
+        return _job(process, _WATCHED if seconds is None else seconds, as_json, strict, root)
+    if seconds is not None:
+        raise InputError("--seconds is for --job")
     if compare:
         return _compare([_read(file) for file in files or []], as_json, strict)
     if files:
@@ -98,6 +115,31 @@ def _root(folder: Path | None, results: Path) -> Root:
 
     kept = results if results.is_dir() else None
     return Root(results=kept) if folder is None else recorded_root(folder, kept)
+
+
+def _job(process: int, seconds: float, as_json: bool, strict: bool, folder: Path | None) -> int:
+    from waywiser import _core
+    from waywiser.doctor.report import exit_code_of
+    from waywiser.look.recorded import recorded_root
+    from waywiser.monitor.counters import fresh
+    from waywiser.run.rank_status import job_of
+    from waywiser.running.evidence import watch
+    from waywiser.running.fallbacks import name_fall_backs
+    from waywiser.running.shown import as_json as job_as_json
+    from waywiser.running.shown import print_job
+
+    recorded = recorded_root(folder) if folder else None
+
+    def ask(rank: int) -> list[RankStatus]:
+        return [] if recorded else job_of(rank, Path(_core.runtime_folder()))
+
+    seen = watch(lambda: recorded or fresh(), process, 0.0 if recorded else seconds, time.sleep, ask)
+    found = name_fall_backs(seen)
+    if as_json:
+        typer.echo(job_as_json(seen, found))
+    else:
+        print_job(seen, found)
+    return exit_code_of([one.finding.status for one in found], strict)
 
 
 def _read(file: Path) -> Report:

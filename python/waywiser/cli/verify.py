@@ -58,6 +58,12 @@ def verify(
         str, typer.Option(metavar="REGEX", help="For PROGRAM: the number in its output, a group; else its time.")
     ] = "",
     more_is_better: Annotated[bool, typer.Option("--more-is-better", help="For --metric: a rate, not a time.")] = False,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="For PROGRAM: its JobName in tables of jobs; default: its file.")
+    ] = "",
+    record: Annotated[
+        bool, typer.Option(help="For PROGRAM: run it once more with each variant, to see what it sends.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the medians and verdicts as JSON.")] = False,
     mpirun: Mpirun = None,
     hosts: Annotated[
@@ -70,13 +76,12 @@ def verify(
     The counters of this node's devices prove which transport carried the bytes; only the times say what is faster.
     """
     if command:
-        if library or try_ or mpirun or hosts or baseline != "default":
-            raise InputError("with PROGRAM, leave out --with, --try, --mpirun, --hosts and --baseline")
-        return _program(
-            output, command, metric, more_is_better, rounds or (_QUICK_ROUNDS if quick else _ROUNDS), as_json
-        )
-    if metric or more_is_better:
-        raise InputError("--metric and --more-is-better are for PROGRAM")
+        if library or mpirun or hosts or baseline != "default":
+            raise InputError("with PROGRAM, leave out --with, --mpirun, --hosts and --baseline")
+        count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
+        return _program(output, command, metric, more_is_better, count, name, record, try_ or [], as_json)
+    if metric or more_is_better or name or not record:
+        raise InputError("--metric, --more-is-better, --name and --no-record are for PROGRAM")
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.monitor.counters import fresh, read_counters
     from waywiser.prove.transport_counters import CountedBenchmark
@@ -122,23 +127,42 @@ def verify(
         typer.echo("the defaults are best here")
 
 
-def _program(output: Path, command: list[str], metric: str, more_is_better: bool, rounds: int, as_json: bool) -> None:
+def _program(
+    output: Path,
+    command: list[str],
+    metric: str,
+    more_is_better: bool,
+    rounds: int,
+    name: str,
+    record: bool,
+    options: list[str],
+    as_json: bool,
+) -> None:
     from waywiser.progress import say
     from waywiser.prove.program_proof import (
         Metric,
+        ProgramProof,
+        keep_program,
+        keep_tried,
+        name_of,
         of_program,
-        program_json,
-        program_lines,
         prove_program,
-        proved_variables,
+        record_program,
+        settings_for,
     )
 
-    judged = Metric.of(metric, more_is_better)
-    variables = proved_variables(output)
+    judged, called = Metric.of(metric, more_is_better), name_of(command, name)
+    settings = settings_for(output, options)
+    variables = settings.environment()
     proof = prove_program(of_program(command, judged), variables, rounds, say)
-    lines = [program_json(proof, command, variables, judged)] if as_json else program_lines(proof, judged)
-    for line in lines:
+    sent = record_program(command, variables, say) if record else {}
+    found = ProgramProof(called, command, judged, settings, proof, sent)
+    file = keep_program(output, found)
+    for line in [found.as_json()] if as_json else found.lines():
         typer.echo(line)
+    say(f"kept in {file} for waywiser report --savings")
+    if names := keep_tried(output, found):
+        say(f"kept as proved, for waywiser run and env: {', '.join(names)}")
 
 
 def _show(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from waywiser.doctor.variables import assignments
-from waywiser.look import in_network, machine, networks, rdma
+from waywiser.look import in_network, machine, nccl_log, networks, rdma
 from waywiser.look.finding import Finding, Unknown, absent, ok, problem, unknown, warning
 from waywiser.look.root import Root
 
 _COLLNET, _LOG, _PLUG_IN = "NCCL_COLLNET_ENABLE", "NCCL_DEBUG_FILE", "NCCL_NET_PLUGIN"
 _UCC = ("UCC_CL_BASIC_TLS", "OMPI_UCC_CL_BASIC_TLS", "UCC_TLS")
-_HOW_TO_LOG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET NCCL_DEBUG_FILE=/tmp/nccl.log"
 _TAGS = ("UCX_RC_MLX5_TM_ENABLE", "UCX_DC_MLX5_TM_ENABLE")
 # Kind -> what does not work there. docs/network.md has the sources.
 _LIMITS = {
@@ -56,9 +55,10 @@ def reduction(root: Root) -> Finding:
 def _taken(root: Root, log: str) -> Finding:
     found = in_network.taken(root, log) if log.startswith("/") and "%" not in log else None
     if found is None:
-        raise Unknown(f"sharp_am and plug-in are there; needs a log of NCCL: {_HOW_TO_LOG}")
+        raise Unknown(f"sharp_am and plug-in are there; needs a log of NCCL: {nccl_log.HOW_TO_LOG}")
     if not found[0]:
-        return warning(f"{_COLLNET}=1, and {log} has no connection via COLLNET: NCCL took its rings")
+        why = nccl_log.why_no_collnet(root, log) or "NCCL took its rings"
+        return warning(f"{_COLLNET}=1, and {log} has no connection via COLLNET: {why}")
     return ok(f"NCCL takes it: {found[0]} connections via COLLNET/{found[1]} in {log}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,12 +52,9 @@ class Report:
 
     def code(self, strict: bool = False) -> int:
         """The exit code of the worst answer. Unknown counts if `strict` is set or all answers are unknown."""
-        if self.count(Status.problem):
-            return CRITICAL
-        if self.count(Status.warning):
-            return WARNING
+        statuses = [answer.finding.status for answer in self.answers if not answer.accepted]
         seen = self.count(Status.ok) + self.count(Status.absent) + self.accepted
-        return UNKNOWN if self.count(Status.unknown) and (strict or not seen) else OK
+        return exit_code_of(statuses, strict or not seen)
 
     def to_json(self) -> str:
         """The report as a JSON document."""
@@ -76,6 +73,15 @@ class Report:
         ]
         head = {"schema": SCHEMA, "version": VERSION, "host": self.host, "rank": self.rank}
         return json.dumps({**head, "checks": rows, "facts": self.facts}, indent=1)
+
+
+def exit_code_of(statuses: Collection[Status], strict: bool) -> int:
+    """The exit code of the worst; unknown counts if `strict` is set."""
+    if Status.problem in statuses:
+        return CRITICAL
+    if Status.warning in statuses:
+        return WARNING
+    return UNKNOWN if strict and Status.unknown in statuses else OK
 
 
 def selected(words: str, option: str = "--only") -> list[Check]:

@@ -31,14 +31,17 @@ _DEFAULTS = {"UCX_TLS": "all", "UCX_RNDV_THRESH": "auto"}
 _EXTRA_UCX = {"UCX_HOME", "UCX_ROOT", "UCX_DIR", "UCX_VERSION", "UCX_CONFIG_DIR", "UCX_MODULE_DIR", "UCX_INSTALL_DIR"}
 
 
-def assignments(root: Root) -> dict[str, tuple[str, str]]:
-    """Variable -> (value, where it comes from): the environment, and files that the libraries read themselves."""
+def assignments(root: Root, folder: str | None = None) -> dict[str, tuple[str, str]]:
+    """Variable -> (value, where it comes from): the environment, and files that the libraries read themselves.
+    `folder`: the current one of the process; None: of this process."""
     found = {}
     home = root.environment.get("HOME", "")
     files = {**_FILES, **({f"{home}/.nccl.conf": "NCCL_", f"{home}/.openmpi/mca-params.conf": ""} if home else {})}
     # UCX reads ucx.conf in these folders, too; the last one that sets a variable wins.
-    folders = (home, root.environment.get("UCX_CONFIG_DIR", ""), os.getcwd() if root.live else "")
-    files |= {os.path.join(folder, "ucx.conf"): "UCX_" for folder in folders if folder}
+    if folder is None:
+        folder = os.getcwd() if root.live else ""
+    folders = (home, root.environment.get("UCX_CONFIG_DIR", ""), folder)
+    files |= {os.path.join(one, "ucx.conf"): "UCX_" for one in folders if one}
     for file, prefix in files.items():
         if not prefix:
             prefix = "OMPI_MCA_"

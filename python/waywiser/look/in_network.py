@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from waywiser.look import rdma
+from waywiser.look import nccl_log, rdma
 from waywiser.look.finding import Unknown
 from waywiser.look.installed_libraries import for_programs, installed
 from waywiser.look.root import Root
 
 _MANAGER = "SHArP.AggregationManager"  # the service that sharp_am registers, as NVIDIA's own scripts look for it
 _OF_NCCL = b"ncclCollNetPlugin_v"  # what NCCL looks for in a plug-in
-_TAKEN = re.compile(r"via COLLNET/(\w{1,32})")
 
 
 def infiniband(root: Root) -> list[rdma.Port]:
@@ -24,10 +23,25 @@ def manager(root: Root, port: rdma.Port) -> bool:
     return _MANAGER in root.run("saquery", "-C", port.device, "-P", port.number, "SR")
 
 
+def offers_collnet(root: Root, file: str) -> bool:
+    """Whether a plug-in of NCCL has collective operations of the network. Raises Unknown."""
+    return root.contains(file, _OF_NCCL)
+
+
 def nccl_plug_in(root: Root) -> str:
     """The first plug-in of NCCL that offers collective operations of the network; nothing if there is none. Raises
     Unknown."""
-    return next((file for file in for_programs(root, r"libnccl-net(-\w{1,32})?") if root.contains(file, _OF_NCCL)), "")
+    return next((file for file in for_programs(root, r"libnccl-net(-\w{1,32})?") if offers_collnet(root, file)), "")
+
+
+def why_no_collnet(root: Root) -> str:
+    """What NCCL's CollNet lacks here; nothing if port, plug-in and daemon are there. Raises Unknown."""
+    ports = infiniband(root)
+    if not ports:
+        return "no active InfiniBand port"
+    if not nccl_plug_in(root):
+        return "no libnccl-net with CollNet is found"
+    return "" if manager(root, ports[0]) else f"no sharp_am serves {ports[0].name}"
 
 
 def ucc_plug_in(root: Root) -> str:
@@ -39,9 +53,11 @@ def ucc_plug_in(root: Root) -> str:
 def taken(root: Root, file: str) -> tuple[int, str] | None:
     """Connections through the network's own collectives in a log of NCCL, and by what; None if it is no such log.
     Raises Unknown."""
-    text = root.text(file) or ""
-    found = _TAKEN.findall(text)
-    return (len(found), found[0] if found else "") if "NCCL INFO" in text else None
+    found = nccl_log.transports(root, file)
+    if found is None:
+        return None
+    named = [way for way in found if way.startswith("COLLNET")]
+    return sum(found[way] for way in named), named[0].partition("/")[2] if named else ""
 
 
 def tags(root: Root) -> dict[str, int]:

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from waywiser.look.answers import give_answer
+from waywiser.look.socket_bytes import sockets
 
 _MOST_GPUS = 64
 _ATTRIBUTES = {
@@ -183,5 +184,7 @@ def storage() -> dict[str, Any]:
     return {"io_uring": why, "direct": ""}
 
 
+_PROBES = {"cuda": cuda, "verbs": verbs, "cma": cma, "nvml": nvml, "storage": storage, "sockets": sockets}
+
 if __name__ == "__main__":
-    give_answer({"cuda": cuda, "verbs": verbs, "cma": cma, "nvml": nvml, "storage": storage}[sys.argv[1]]())
+    give_answer(_PROBES[sys.argv[1]]())

@@ -17,7 +17,7 @@ from waywiser.look.finding import Unknown
 _LARGEST = 1 << 20
 _LARGEST_SEARCHED = 64 << 20
 _MOST_ENTRIES = 4096
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL, errno.ELOOP)
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL, errno.ELOOP, errno.ESRCH)
 
 
 class Root:
@@ -36,6 +36,10 @@ class Root:
         self.commands: Commands = commands or Live()
         self.user = os.geteuid() if user is None else user
         self.results = results
+
+    def of(self, environment: Mapping[str, str]) -> Root:
+        """The same machine as a process with these variables sees it."""
+        return Root(self.folder, environment, self.commands, self.user, self.results)
 
     @property
     def live(self) -> bool:
@@ -106,10 +110,10 @@ class Root:
         """Whether the path exists."""
         return self._place(path).exists()
 
-    def names(self, path: str) -> list[str]:
-        """Names in a folder, sorted; none if it does not exist. Raises Unknown if it may not be read."""
+    def names(self, path: str, most: int = _MOST_ENTRIES) -> list[str]:
+        """Up to so many names in a folder, sorted; none if it does not exist. Raises Unknown if it may not be read."""
         try:
-            return sorted(os.listdir(self._place(path)))[:_MOST_ENTRIES]
+            return sorted(os.listdir(self._place(path)))[:most]
         except OSError as error:
             self._check_missing(path, error)
             return []

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -27,19 +28,27 @@ Benchmark = Callable[[Mapping[str, str]], Times]
 # Three times a power of two: profiles are measured at powers of two.
 SIZES = (24, 1536, 12288, 98304, 786432, 6291456)
 _SECONDS = 180.0
+_FIRST_LOOK, _BETWEEN_LOOKS = 0.1, 5.0  # seconds
 _OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allreduce"}
 
 
 @ended_by_signals()
-def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: str, seconds: float = _SECONDS) -> str:
-    """Standard output. If the command fails or does not end, ends all its processes and raises InputError."""
+def run_benchmark(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    what: str,
+    seconds: float = _SECONDS,
+    during: Callable[[int], None] | None = None,
+) -> str:
+    """Standard output. If the command fails or does not end, ends all its processes and raises InputError. `during` is
+    called with its process id while it runs, again and again."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True,
             errors="replace", start_new_session=True,
         )  # fmt: skip
         try:
-            out, _ = process.communicate(timeout=seconds)
+            out = _output(process, seconds, during)
         except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(10)
@@ -51,6 +60,20 @@ def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: 
     if process.returncode != 0:
         raise InputError(f"{what} failed ({process.returncode}): {' '.join(lines[:3])[:300]}")
     return out
+
+
+def _output(process: subprocess.Popen[str], seconds: float, during: Callable[[int], None] | None) -> str:
+    """Raises TimeoutExpired after so many seconds."""
+    end_by, pause = time.monotonic() + seconds, seconds if during is None else _FIRST_LOOK
+    while True:
+        left = end_by - time.monotonic()
+        try:
+            return process.communicate(timeout=max(0.0, min(pause, left)))[0]
+        except subprocess.TimeoutExpired:
+            if during is None or left <= pause:
+                raise
+        during(process.pid)
+        pause = min(1.1 * pause, _BETWEEN_LOOKS)
 
 
 def openmpi(

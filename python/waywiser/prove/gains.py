@@ -6,13 +6,15 @@ Proved by `verify`, else expected from the measured or simulated paths of the pr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from waywiser.apply.setting import Settings
 from waywiser.files import read_json
 from waywiser.json_fields import Node
 from waywiser.profile import Pair, Profile
+from waywiser.prove import program_proof
 from waywiser.prove.evidence import SCHEMA, VERSION
 
 PROVED, EXPECTED, PREDICTED, TOLD, ASSUMED = (
@@ -46,10 +48,11 @@ class Gain:
 
 @dataclass(frozen=True)
 class NodeGains:
-    """The gains of one node type; None where unknown."""
+    """The gains of one node type; None where unknown. `programs`: of whole runs of a program, by its name."""
 
     within: Gain | None = None
     between: Gain | None = None
+    programs: Mapping[str, Gain] = field(default_factory=dict)
 
     def of(self, nodes: int) -> Gain | None:
         """The gain of a job on this many nodes."""
@@ -57,7 +60,8 @@ class NodeGains:
 
     def or_else(self, other: NodeGains) -> NodeGains:
         """These gains, with unknown ones taken from another object."""
-        return NodeGains(self.within or other.within, self.between or other.between)
+        programs = {**other.programs, **self.programs}
+        return NodeGains(self.within or other.within, self.between or other.between, programs)
 
 
 def same_everywhere(factor: float, basis: str) -> NodeGains:
@@ -66,8 +70,8 @@ def same_everywhere(factor: float, basis: str) -> NodeGains:
 
 
 def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
-    """By machine, or for one type of machine: the gains of the settings that `verify` kept; the largest if several
-    libraries were tried.
+    """By machine, or for one type of machine: the gains of the settings that `verify` kept, the largest if several
+    libraries were tried; and those of programs, 1 for a program that the settings do not make faster.
     """
     found: dict[str, NodeGains] = {}
     for file in sorted((results / "evidence").glob("*.json")):
@@ -81,7 +85,15 @@ def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
             before = found.get(machine, NodeGains())
             old = before.between if between else before.within
             gain = Gain(max(factor, old.factor if old else 1.0), PROVED)
-            found[machine] = NodeGains(before.within, gain) if between else NodeGains(gain, before.between)
+            found[machine] = replace(before, between=gain) if between else replace(before, within=gain)
+    for file in sorted((results / program_proof.FOLDER).glob("*.json")):
+        node = Node(read_json(file, program_proof.SCHEMA, program_proof.VERSION), str(file))
+        verdict, machine = node.text("verdict"), node.text("machine")
+        if (fingerprint and node.text("fingerprint") != fingerprint) or verdict.startswith(program_proof.NO_VERDICT):
+            continue
+        factor = node.number("gain", above_zero=True) if verdict == program_proof.FASTER else 1.0
+        before = found.get(machine, NodeGains())
+        found[machine] = replace(before, programs={**before.programs, node.text("name"): Gain(factor, PROVED)})
     return found
 
 

@@ -19,7 +19,7 @@ _YEAR = 365.25 * _DAY
 _MOST_ROWS = 5_000_000
 _COLUMNS = {
     "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "AllocGRES", "ElapsedRaw", "Elapsed", "CommShare",
-    "Start", "End", "NNodes", "AllocNodes",
+    "Start", "End", "NNodes", "AllocNodes", "JobName",
 }  # fmt: skip
 _NODES = re.compile(r"(?:^|,)node=([^,]*)")
 _GPUS = re.compile(r"(?:^|,)gres/gpu(:[^,=]*)?=([^,]*)")
@@ -33,7 +33,7 @@ _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
 class Job:
     """GPU-hours of a job on one node type, and the fraction of its time in communication (None: unknown).
 
-    `nodes`: its number of nodes; 1 if the table does not say.
+    `nodes`: its number of nodes; 1 if the table does not say; `name`: empty if it does not.
     """
 
     node_type: str
@@ -42,12 +42,14 @@ class Job:
     start: datetime | None
     end: datetime | None
     nodes: int = 1
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Saving:
     """GPU-hours of a node type, for jobs on one node or on several: in all, in communication, saved, and saved per year
-    of such use. Without a gain nothing is saved."""
+    of such use. Without a gain nothing is saved. `program`: jobs of this program, whose whole runs were compared:
+    all of their time counts, not only communication."""
 
     node_type: str
     several: bool
@@ -57,14 +59,15 @@ class Saving:
     gain: Gain | None
     saved: float
     saved_a_year: float
+    program: str = ""
 
 
 def read_jobs(text: str, what: str) -> list[Job]:
     """A table with a head line, separated by "|" (sacct --parsable2) or commas. Raises InputError with the line.
 
-    Columns: NodeType or Partition; GPUHours, or AllocTRES with ElapsedRaw or Elapsed; CommShare (0 to 1), Start and
-    End are optional. Steps of a job ("123.0", "123.batch") are skipped: the job's line includes them. Jobs that no
-    machine can have run are refused.
+    Columns: NodeType or Partition; GPUHours, or AllocTRES with ElapsedRaw or Elapsed; CommShare (0 to 1), Start,
+    End and JobName are optional. Steps of a job ("123.0", "123.batch") are skipped: the job's line includes them. Jobs
+    that no machine can have run are refused.
     """
     first = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text), delimiter="|" if "|" in first else ",")
@@ -116,7 +119,7 @@ def _job(cells: Mapping[str, str]) -> Job:
     start, end = (_time(cells.get(name, "")) for name in ("Start", "End"))
     nodes = _nodes(cells)
     check_job(hours, gpus, seconds, nodes, span_of(start, end), cells)
-    return Job(clean(node_type)[:60], hours, share, start, end, nodes or 1)
+    return Job(clean(node_type)[:60], hours, share, start, end, nodes or 1, cells.get("JobName", ""))
 
 
 def _nodes(cells: Mapping[str, str]) -> int:
@@ -180,22 +183,26 @@ def gains_told(words: Sequence[str]) -> dict[str, NodeGains]:
 def savings(
     jobs: Sequence[Job], gains: Mapping[str, NodeGains], share: float, default: NodeGains | None = None
 ) -> list[Saving]:
-    """The savings by node type, separately for jobs on one node and on several. `default`: gain of all other types.
+    """The savings by node type, separately for jobs on one node and on several, and for each program that was proved.
+    `default`: gain of all other types.
 
-    Saved by a job: hours * share of communication * (1 - 1 / gain).
+    Saved by a job: hours * share of communication * (1 - 1 / gain); of a proved program hours * (1 - 1 / gain).
     """
     period = seconds_of(jobs)
-    groups: dict[tuple[str, bool], list[Job]] = {}
+    groups: dict[tuple[str, bool, str], list[Job]] = {}
     for job in jobs:
-        groups.setdefault((job.node_type, job.nodes > 1), []).append(job)
+        program = job.name if job.name in gains.get(job.node_type, NodeGains()).programs else ""
+        groups.setdefault((job.node_type, job.nodes > 1, program), []).append(job)
     found = []
-    for (node_type, several), mine in sorted(groups.items()):
-        gain = gains.get(node_type, default or NodeGains()).of(2 if several else 1)
+    for (node_type, several, program), mine in sorted(groups.items()):
+        known = gains.get(node_type, default or NodeGains())
+        gain = known.programs[program] if program else known.of(2 if several else 1)
         hours = sum(job.gpu_hours for job in mine)
         told = sum(job.gpu_hours * (share if job.share is None else job.share) for job in mine)
+        told = hours if program else told
         saved = told * gain.saved if gain else 0.0
         a_year = saved * _YEAR / period if period else 0.0
-        found.append(Saving(node_type, several, len(mine), hours, told, gain, saved, a_year))
+        found.append(Saving(node_type, several, len(mine), hours, told, gain, saved, a_year, program))
     return found
 
 

@@ -21,7 +21,7 @@ def print_savings(jobs: Sequence[Job], found: Sequence[Saving], share: float) ->
     made = table("node type", "jobs on", ">GPU-hours", ">gain", ">saved", ">saved a year")
     for one in found:
         year = f"{one.saved_a_year:,.0f}" if days else "-"
-        where = "several nodes" if one.several else "one node"
+        where = ("several nodes" if one.several else "one node") + (f", {one.program}" if one.program else "")
         gain = one.gain.text if one.gain else "not known"
         add(made, one.node_type, where, f"{one.gpu_hours:,.0f}", gain, f"{one.saved:,.0f}", year)
     lines = assumptions(jobs, found, share)
@@ -37,7 +37,8 @@ def savings_as_dict(jobs: Sequence[Job], found: Sequence[Saving], share: float) 
     rows = [
         {"node_type": one.node_type, "several_nodes": one.several, "jobs": one.jobs, "gpu_hours": one.gpu_hours,
          "communication": one.communication, "gain": one.gain.factor if one.gain else None,
-         "basis": one.gain.basis if one.gain else None, "saved": one.saved, "saved_a_year": one.saved_a_year}
+         "program": one.program, "basis": one.gain.basis if one.gain else None, "saved": one.saved,
+         "saved_a_year": one.saved_a_year}
         for one in found
     ]  # fmt: skip
     return {"rows": rows, "assumptions": assumptions(jobs, found, share)}
@@ -55,6 +56,8 @@ def assumptions(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> l
         f"share of communication: known for {told} of {len(jobs)} jobs, {100 * share:.0f} % assumed for the others",
         "gain: mean over the verified cases; a job that sends other sizes gains more or less",
     ]
+    if any(one.program for one in found):
+        lines.append("jobs of a program that verify has compared as a whole: saved = GPU-hours x (1 - 1 / its gain)")
     bases = {one.gain.basis for one in found if one.gain}
     if ASSUMED in bases:
         lines.append("gain marked assumed: taken from the only verified machine, which is another node type")

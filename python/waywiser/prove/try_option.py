@@ -15,6 +15,7 @@ _PREFIXES = {
     "openmpi": {"OMPI_MCA_": "openmpi", "UCC_": "openmpi", "UCX_": "ucx"},
     "nccl": {"NCCL_": "nccl"},
     "ucx": {"UCX_": "ucx"},
+    "PROGRAM": {"OMPI_MCA_": "openmpi", "UCC_": "openmpi", "UCX_": "ucx", "NCCL_": "nccl"},
 }
 
 

@@ -120,7 +120,7 @@ def _row(one: Saving, yearly: bool) -> list[Child]:
     gain = number(f"{one.gain.factor:.2f} ×", one.gain.basis) if one.gain else number("not known")
     figures = (f"{one.jobs:,}", f"{one.gpu_hours:,.0f}", f"{one.communication:,.0f}")
     year = f"{one.saved_a_year:,.0f}" if yearly else "–"
-    where = "several nodes" if one.several else "one node"
+    where = ("several nodes" if one.several else "one node") + (f", {one.program}" if one.program else "")
     return [where, *(number(text) for text in figures), gain, number(f"{one.saved:,.0f}"), number(year)]
 
 
@@ -173,4 +173,5 @@ def job_table(
 
     table = JobTable(jobs, name, share, gains_told(told))
     default = NodeGains(assumed(only.within), assumed(only.between))
-    return table, savings(jobs, {**known, **table.gains}, share, default)
+    gains = {**known, **{of: gain.or_else(known.get(of, NodeGains())) for of, gain in table.gains.items()}}
+    return table, savings(jobs, gains, share, default)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ _LONGEST_ANSWER = 65536
 class RankStatus:
     """The status that a rank reports. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait.
 
-    `progress_thread`: the core of that thread ("not bound to a core"); None if there is no such thread.
+    `progress_thread`: the core of that thread ("not bound to a core"); None if there is no such thread. `sent`: bytes
+    from host memory since the join, by mechanism.
     """
 
     job: str
@@ -28,6 +30,7 @@ class RankStatus:
     call: str | None
     waited: float
     progress_thread: str | None = None
+    sent: Mapping[str, int] = field(default_factory=dict)
 
 
 def ask(path: Path) -> RankStatus | None:
@@ -58,6 +61,7 @@ def _read(value: Any) -> RankStatus:
         None if call is None else str(call),
         float(value["waited"]),
         None if thread is None else str(thread),
+        {str(name): int(count) for name, count in value.get("sent", {}).items()},
     )
 
 

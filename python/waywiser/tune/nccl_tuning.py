@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from waywiser.apply.nccl_tuner_switch import DEFAULT_WAY, environment_for
+from waywiser.apply.nccl_tuner_switch import COLLNET, COLLNET_SWITCH, COLLNET_WAYS, DEFAULT_WAY, environment_for
 from waywiser.bench.conduct import Case
 from waywiser.bench.nccl_communicators import plan_of
 from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.team import Team, Timed
 from waywiser.bench.teams import Setup, python_ranks
 from waywiser.errors import InputError
+from waywiser.look.finding import Unknown
+from waywiser.look.in_network import why_no_collnet
 from waywiser.look.nccl_library import find_libnccl, look_for_nccl
+from waywiser.look.root import Root
 from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import Plan
 from waywiser.run.clean_environment import clean_environment
@@ -42,14 +45,19 @@ _HYSTERESIS = {"tolerance": 0.01, "equal": 0.03, "switching": 0.01}
 @dataclass(frozen=True)
 class Offers:
     """What the plug-in can ask of this NCCL: `nvls`: multicast over NVLink is not switched off; `chunks`: it lets a
-    tuner say the size of a chunk."""
+    tuner say the size of a chunk; `collnet`: the switches of the network add (daemon, port and plug-in are there)."""
 
     nvls: bool
     chunks: bool
+    collnet: bool = False
 
     @staticmethod
-    def here(environment: Mapping[str, str], library: str) -> Offers:
-        return Offers(environment.get("NCCL_NVLS_ENABLE") != "0", _contains(library, b"ncclTunerPlugin_v6"))
+    def here(environment: Mapping[str, str], library: str, root: Root | None = None) -> Offers:
+        try:
+            adds = environment.get(COLLNET_SWITCH) != "0" and not why_no_collnet(root or Root())
+        except Unknown:  # what cannot be asked is not tried
+            adds = False
+        return Offers(environment.get("NCCL_NVLS_ENABLE") != "0", _contains(library, b"ncclTunerPlugin_v6"), adds)
 
 
 def _contains(file: str, words: bytes) -> bool:
@@ -64,6 +72,8 @@ def first_ways(operation: str, size: int, offers: Offers) -> list[str]:
     found = [f"{algorithm}(protocol={protocol})" for algorithm in algorithms for protocol in protocols]
     if offers.nvls and operation in ("all_reduce", "all_gather", "reduce_scatter"):
         found.append("NVLS(protocol=Simple)")
+    if offers.collnet and operation == "all_reduce":
+        found += [f"{algorithm}(protocol=Simple)" for algorithm in COLLNET_WAYS]
     return found
 
 
@@ -77,39 +87,47 @@ def finer_ways(best: Sequence[str], size: int, offers: Offers) -> list[str]:
 
 @dataclass(frozen=True)
 class NcclTeams:
-    """Ranks without a plug-in, and ranks whose tuner follows the way that a request names."""
+    """Ranks without a plug-in, and ranks whose tuner follows the way that a request names; `collnet`: of these, those
+    for whom the switches add."""
 
     plain: Timed
     tuned: Timed
+    collnet: Timed | None = None
 
     def of(self, ways: Sequence[str]) -> dict[str, Timed]:
-        return {DEFAULT_WAY: self.plain, **{way: OneWay(self.tuned, way) for way in ways}}
+        by_tuner = {way: self.collnet if way.startswith(COLLNET_WAYS) else self.tuned for way in ways}
+        return {DEFAULT_WAY: self.plain, **{way: OneWay(team, way) for way, team in by_tuner.items() if team}}
 
 
-def start_teams(ranks: int, folder: Path) -> tuple[NcclTeams, list[Team]]:
+def start_teams(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, list[Team]]:
     """Raises TeamError, InputError with what is missing."""
     if why := look_for_nccl().why_not(ranks):
         raise InputError(f"NCCL cannot be timed: {why}")
     setup, clean = Setup(ranks, "cuda", 0, folder, folder), clean_environment(os.environ)
     plain = python_ranks(setup, "nccl", {**clean, "NCCL_TUNER_PLUGIN": "none"})
+    started = [plain]
     try:
         version = plain.version.removeprefix("NCCL ")
         file = folder / "default.json"
         file.write_text(plan_of(DEFAULT_WAY, ranks, version))
-        tuned = python_ranks(setup, "nccl-tuned", {**clean, **environment_for(file.read_text(), file)}, module="nccl")
+        given = {**clean, **environment_for(file.read_text(), file)}
+        started.append(python_ranks(setup, "nccl-tuned", given, module="nccl"))
+        if offers.collnet:
+            started.append(python_ranks(setup, "nccl-collnet", {**given, **COLLNET}, module="nccl"))
     except BaseException:
-        plain.close()
+        for team in started:
+            team.close()
         raise
-    return NcclTeams(plain, tuned), [plain, tuned]
+    return NcclTeams(*started), started
 
 
 def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[Plan, str]:
     """Measures in about `seconds`, and keeps the rows in the plan of `results`; the plan, and the name and version of
     NCCL, by which its rows are known. Raises TeamError, InputError."""
     with tempfile.TemporaryDirectory() as folder:
-        teams, started = start_teams(ranks, Path(folder))
+        offers = Offers.here(os.environ, find_libnccl())
+        teams, started = start_teams(ranks, Path(folder), offers)
         try:
-            offers = Offers.here(os.environ, find_libnccl())
             series = measured(teams, ranks, offers, time.monotonic() + seconds, show)
         finally:
             for team in started:

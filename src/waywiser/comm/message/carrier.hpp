@@ -8,6 +8,7 @@
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/comm/message/message.hpp"
+#include "waywiser/comm/message/sent_bytes.hpp"
 
 namespace waywiser {
 
@@ -34,6 +35,8 @@ class Carrier {
   virtual void cancel(Message& message) noexcept = 0;
   // The first message of the peer that no receive has taken and that matches the tag in the bits of `mask`.
   virtual std::optional<Received> probe(std::uint32_t peer, Tag tag, Tag mask) = 0;
+  // Adds what it has sent so far, in bytes. Any thread may call it after the first introduce().
+  virtual void tell_sent(SentByMechanism& /*sent*/) const {}
   // Which connection broke by itself, and why.
   virtual std::optional<std::string> broken() const { return {}; }
   // Waits until sent messages are on their way. `turn`: of all carriers, for which other ranks may wait.

@@ -36,6 +36,7 @@ void EncryptedMessages::introduce(const std::vector<Introduction>& ranks, std::u
 void EncryptedMessages::send(Message& message, Awaited) {
   Peer& peer = peers_[message.peer];
   begin(message);
+  sent_.add(message.bytes);
   const std::uint64_t number = next_number_++;
   const bool at_once = message.bytes <= longest_unasked;
   const Header header{at_once ? Kind::data : Kind::rts, me_, message.tag, message.bytes, number};

@@ -51,6 +51,7 @@ class EncryptedMessages final : public Carrier {
   std::optional<Received> probe(std::uint32_t peer, Tag tag, Tag mask) override;
   void cancel(Message& message) noexcept override;
   void progress();
+  void tell_sent(SentByMechanism& sent) const override { sent["TLS over TCP"] += sent_.get(); }
   std::optional<std::string> broken() const override;
   // The connection broke because of bytes that the peer has not sent, not because the peer has ended.
   bool came_wrong() const noexcept { return came_wrong_; }
@@ -143,6 +144,7 @@ class EncryptedMessages final : public Carrier {
   std::vector<pollfd> sockets_;
   std::optional<std::pair<std::uint32_t, std::string>> broken_;
   bool came_wrong_ = false;
+  SentBytes sent_;
 };
 
 }  // namespace waywiser

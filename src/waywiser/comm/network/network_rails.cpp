@@ -167,6 +167,7 @@ void NetworkRails::send_by(std::size_t way, ConstRegion data, Message& message) 
   const auto gpu = gpu_of(request);
   check_begun(request, request.parts.send(route.rails, ways_[way].percents, data, message.tag ^ ucx_.tag_key()),
               message.peer);
+  sent_.add(data.bytes);
 }
 
 void NetworkRails::receive_by(std::size_t way, Region into, Message& message) {

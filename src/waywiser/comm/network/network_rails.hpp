@@ -57,6 +57,7 @@ class NetworkRails final : public Carrier {
   void progress() {
     if (open_ != 0 || ++idle_turns_ % turns_when_idle == 0) progress_all();
   }
+  void tell_sent(SentByMechanism& sent) const override { sent["UCX, paths of the plan"] += sent_.get(); }
   std::optional<std::string> broken() const override;
   void close(Deadline deadline, const std::function<void()>& turn) noexcept override;
 
@@ -103,6 +104,7 @@ class NetworkRails final : public Carrier {
   std::map<std::tuple<std::size_t, std::uint32_t, bool>, Route> routes_;
   std::size_t open_ = 0, open_on_gpus_ = 0;  // messages under way
   int gpu_ = -1, ordinal_ = -1;
+  SentBytes sent_;
   static constexpr unsigned turns_when_idle = 64;
   unsigned idle_turns_ = 0;
 };

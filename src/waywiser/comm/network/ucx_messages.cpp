@@ -106,6 +106,7 @@ void UcxMessages::send(Message& message, Awaited awaited) {
       worker_.send(connected(message.peer), data, message.tag ^ tag_key_, goes_by_copies(message, awaited));
   if (UCS_PTR_IS_ERR(request)) check(UCS_PTR_STATUS(request), "send to rank " + std::to_string(message.peer));
   begin(message, request);
+  sent_.add(message.bytes);
 }
 
 void UcxMessages::receive(Message& message) {
@@ -184,6 +185,7 @@ std::unique_ptr<UcxRemoteMemory> UcxMessages::open_memory(std::uint32_t peer, co
 
 void* UcxMessages::put(const UcxRemoteMemory& there, std::uint64_t address, ConstRegion data, const Call& call,
                        std::uint32_t peer) {
+  sent_.add(data.bytes);
   return begun(there.put(connected(peer), data, address), call);
 }
 

@@ -45,6 +45,7 @@ class UcxMessages final : public Carrier {
   void give_up(Message& message, const std::shared_ptr<void>& needs) noexcept;
   // Of any peer: the tag alone tells them apart.
   std::optional<Received> probe(std::uint32_t peer, Tag tag, Tag mask) override;
+  void tell_sent(SentByMechanism& sent) const override { sent["UCX"] += sent_.get(); }
   std::optional<std::string> broken() const override;
   void close(Deadline deadline, const std::function<void()>& turn) noexcept override;
 
@@ -120,6 +121,7 @@ class UcxMessages final : public Carrier {
   std::size_t open_ = 0;
   MessageList listed_;
   ShmGuard shm_;
+  SentBytes sent_;  // puts too
   std::function<void(const std::string&)> explainer_;
 };
 

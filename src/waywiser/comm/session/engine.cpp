@@ -55,6 +55,12 @@ void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me)
   }
 }
 
+SentByMechanism Engine::sent() const {
+  SentByMechanism all;
+  for (const Carrier* each : carriers_) each->tell_sent(all);
+  return all;
+}
+
 Carrier& Engine::carrier_of(const Message& message) {
   return **std::ranges::find_if(carriers_, [&](Carrier* each) { return each->takes(message); });
 }

@@ -52,6 +52,8 @@ class Engine {
     if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
     ucx_.progress();
   }
+  // Bytes that each mechanism has sent. Any thread may call it after introduce().
+  SentByMechanism sent() const;
   // Messages whose length the receiver knows: the first carrier that takes them.
   void send_sized(std::uint32_t peer, Tag tag, const void* data, std::size_t bytes, Message& message,
                   Awaited awaited = Awaited::later);

@@ -86,7 +86,7 @@ std::function<std::string()> Session::describer(const Introduction& mine, const 
     const Seconds since = waiting_since_.load(std::memory_order_relaxed);
     const ProgressThread* thread = seen_thread_;
     return rank_status(mine, job, current_.get(), since == 0 ? 0 : now_seconds() - since,
-                       thread == nullptr ? "" : core_text(options_.progress_core));
+                       thread == nullptr ? "" : core_text(options_.progress_core), engine_.sent());
   };
 }
 

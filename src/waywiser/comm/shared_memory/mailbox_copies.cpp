@@ -154,6 +154,7 @@ bool MailboxMessages::copy_offered(Route& route) {
     route.copies_in_use &= ~(std::uint64_t{1} << number);
     route.reads.note(turn == Turn::complete);
     if (turn == Turn::complete) {
+      by_copy_.add(message.bytes);
       end(message);
       continue;
     }

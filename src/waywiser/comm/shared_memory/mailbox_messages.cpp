@@ -63,6 +63,7 @@ bool MailboxMessages::send_now(Route& route, Message& message) {
   fault_point(message.bytes > sizes_.lane ? ProtocolStep::rts : ProtocolStep::lane_write);
   if (message.bytes > sizes_.lane) return offer(route, message);
   if (!route.writer.write(message.tag, message.from, message.bytes)) return false;
+  by_ring_.add(message.bytes);
   message.state = Message::State::complete;
   return true;
 }

@@ -1,0 +1,34 @@
+"""NCCL's log (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE): by which transport its connections go."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from waywiser.look.root import Root
+
+HOW_TO_LOG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET NCCL_DEBUG_FILE=/tmp/nccl.log"
+_VIA = re.compile(r"NCCL INFO .{0,120}? via ((?:P2P|SHM|NET|COLLNET|NVLS)(?:/\w{1,32})?)")
+
+
+# NCCL says itself why it makes no reductions in the switch.
+_WHY_NO_COLLNET = re.compile(r"NCCL (?:INFO|WARN) ([^\n]{0,200}), disabling CollNet")
+
+
+def file_of(pattern: str, host: str, process: int) -> str:
+    """The file that a process writes: "%h" stands for the host, "%p" for the process; empty if it is not told."""
+    file = pattern.replace("%h", host).replace("%p", str(process))
+    return file if file.startswith("/") and "%" not in file else ""
+
+
+def why_no_collnet(root: Root, file: str) -> str:
+    """Why NCCL has switched CollNet off, in its own words; nothing if its log does not say so. Raises Unknown."""
+    found = _WHY_NO_COLLNET.search(root.text(file) or "")
+    return found[1].strip() if found else ""
+
+
+def transports(root: Root, file: str) -> Counter[str] | None:
+    """Connections by transport ("P2P/IPC", "SHM/direct", "NET/Socket", "COLLNET/SHARP"); None if it is no such log.
+    Raises Unknown."""
+    text = root.text(file) or ""
+    return Counter(_VIA.findall(text)) if "NCCL INFO" in text else None
