@@ -6,66 +6,17 @@ inputs come from published values, and which were changed after seeing these fig
 
 from __future__ import annotations
 
-import io
-import json
 import math
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from waywiser.errors import InputError
+from waywiser.simulator.answers import Answer, Run, answers_of
 
 KIB, MIB = 1 << 10, 1 << 20
 Find = Callable[..., float]
-Run = Callable[[Sequence[str]], int]  # runs a command line that prints, and returns its exit code
-
-
-class Answer:
-    """The output of a command: times by size, for each setting or algorithm."""
-
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._curves = told.get("curves", [])
-        self._cases = told.get("cases", [])
-        self._rows = told.get("rows", [])
-
-    def times(self, **setting: str) -> dict[int, float]:
-        """Size -> seconds, of the curve with these settings."""
-        found = [c for c in self._curves if all(c["setting"].get(name) == value for name, value in setting.items())]
-        (curve,) = found
-        return {int(point["bytes"]): float(point["seconds"]) for point in curve["points"]}
-
-    def rates(self) -> dict[str, float]:
-        """GB/s by way, of a merge."""
-        return {str(row["way"]): float(row["gb_per_s"]) for row in self._rows}
-
-    def only(self, **setting: str) -> float:
-        """The time, for a command with one size."""
-        (seconds,) = self.times(**setting).values()
-        return seconds
-
-    def bus_bandwidth(self) -> float:
-        """GB/s of the only collective."""
-        (case,) = self._cases
-        return float(case["bus_bandwidth"]) / 1e9
-
-
-def answers_of(run: Run) -> Callable[[str], Answer]:
-    """A function that runs a command line of this program, once, and returns its JSON."""
-
-    @cache
-    def answer(command: str) -> Answer:
-        out, errors = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(errors):
-            code = run([*shlex.split(command)[1:], "--json"])
-        if code != 0:
-            raise RuntimeError(f"{command}: exit code {code}: {errors.getvalue()}")
-        return Answer(json.loads(out.getvalue()))
-
-    return answer
 
 
 @dataclass(frozen=True)
