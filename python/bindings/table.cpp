@@ -53,7 +53,8 @@ class PyShuffle {
  public:
   // `schema`: None where this rank has none, for the reason `failed`, which all ranks then raise.
   PyShuffle(nb::handle group, nb::handle schema, int parts, const Argument<Bytes>& budget, const Argument<Bytes>& piece,
-            const std::string& purpose, const std::string& failed)
+            const std::string& purpose, const std::string& failed, const Argument<Bytes>& memory,
+            const std::string& spill)
       : group_(nb::borrow(group)) {
     Group& of = nb::cast<Group&>(group_);
     const ArrowSchema* given = schema.is_none() ? nullptr : &schema_in(schema);
@@ -61,7 +62,7 @@ class PyShuffle {
       if (given == nullptr) throw Error(ErrorKind::invalid_input, failed);
       return parse_schema(*given);
     };
-    const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose};
+    const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose, memory("memory"), spill};
     without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, parsed, options); });
   }
   PyShuffle(PyShuffle&&) = default;
@@ -111,6 +112,7 @@ class PyShuffle {
     named["peers"] = peers;
     named["most_under_way"] = counts.most_under_way;
     named["waited"] = counts.waited;
+    named["spilled"] = counts.spilled;
     return named;
   }
 
@@ -147,8 +149,9 @@ void bind_table(nb::module_& m) {
   m.def("parts_of_rows", parts_of_rows, "schema"_a, "array"_a, "keys"_a, "parts"_a);
   nb::class_<PyShuffle>(m, "Shuffle", "See waywiser.table.Shuffle.")
       .def(nb::init<nb::handle, nb::handle, int, const Argument<Bytes>&, const Argument<Bytes>&, const std::string&,
-                    const std::string&>(),
-           "group"_a, "schema"_a.none(), "parts"_a, "budget"_a.none(), "piece"_a.none(), "purpose"_a, "failed"_a)
+                    const std::string&, const Argument<Bytes>&, const std::string&>(),
+           "group"_a, "schema"_a.none(), "parts"_a, "budget"_a.none(), "piece"_a.none(), "purpose"_a, "failed"_a,
+           "memory"_a.none(), "spill"_a)
       .def("insert", &PyShuffle::insert, "array"_a, "part"_a)
       .def("insert_by_hash", &PyShuffle::insert_by_hash, "array"_a, "keys"_a)
       .def("complete", &PyShuffle::complete, "part"_a)

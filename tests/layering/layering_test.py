@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "heap": {"base", "device", "kernels", "policy", "comm", "group"},
     "halo": {"base", "device", "topology", "measure", "policy", "comm", "collective", "group"},
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
-    "table": {"base", "device", "policy", "comm", "group"},
+    "table": {"base", "device", "policy", "storage", "comm", "group"},
     "storage": {"base", "device", "policy"},
     "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload", "storage"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},

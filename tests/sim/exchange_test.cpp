@@ -52,7 +52,8 @@ TEST(Exchange, TransfersShareWhatTheyBothNeed) {
 TEST(Exchange, RefusesWhatCannotBe) {
   const Exchanges of;
   const auto said = [&](const Json& transfer) { return error_of([&] { of.run({transfer}); }); };
-  EXPECT_NE(said(Exchanges::transfer("cuda_ipc", 0, 5)).find("ucx(transports=cuda_ipc): no peer access"), std::string::npos);
+  EXPECT_NE(said(Exchanges::transfer("cuda_ipc", 0, 5)).find("ucx(transports=cuda_ipc): no peer access"),
+            std::string::npos);
   Json far = Exchanges::transfer("tcp", 0, 1);
   far["to_node"] = 2;
   EXPECT_NE(said(far).find("to_node"), std::string::npos);

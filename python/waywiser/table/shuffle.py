@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from operator import index
@@ -38,12 +39,13 @@ class PeerCounts(NamedTuple):
 
 class ShuffleCounts(NamedTuple):
     """What a rank has done in a shuffle: `peers` by rank; the most bytes out and in that were under way at one time;
-    the seconds that it waited for others.
+    the seconds that it waited for others; the bytes that have gone to files.
     """
 
     peers: list[PeerCounts]
     most_under_way: int
     waited: float
+    spilled: int
 
 
 class Shuffle:
@@ -54,7 +56,9 @@ class Shuffle:
     there is no barrier. `budget`: bytes of pieces under way at this rank, out and in; `insert` waits for room, and
     takes what comes meanwhile. What has come and is not extracted is the result, and not in the budget. `piece`: the
     most bytes of rows that go in one message (one row may have more), by default those from which on messages reach
-    nine tenths of their best rate in the plan, and 1 MiB without a plan; a budget is at least four pieces.
+    nine tenths of their best rate in the plan, and 1 MiB without a plan; a budget is at least four pieces. `memory`:
+    the bytes of what has come and is not extracted that this rank keeps in memory; above it, what has come of its
+    largest part goes to a file in the folder `spill`, until it is extracted. Both are given, or none.
 
     Raises, at all ranks and before any row moves: InputError for schemas that differ, two columns of one name, or
     options that make no sense; UnavailableError for a type that is not served. Later calls raise as every call of a
@@ -71,13 +75,15 @@ class Shuffle:
         parts: int | None = None,
         budget: int = BUDGET,
         piece: int | None = None,
+        memory: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
     ) -> None:
         pa = arrow()
 
         def make() -> pyarrow.Schema:
             return schema if isinstance(schema, pa.Schema) else given(schema, "schema").table.schema
 
-        self._start(group, make, "a shuffle", parts, budget, piece)
+        self._start(group, make, "a shuffle", parts, budget, piece, memory, spill)
 
     @classmethod
     def _of(
@@ -94,22 +100,25 @@ class Shuffle:
         return made
 
     def _start(
-        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int | None
-    ) -> None:
+        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int | None,
+        memory: int | None = None, spill: str | os.PathLike[str] | None = None,
+    ) -> None:  # fmt: skip
         from waywiser import _core
 
-        schema, failed, count, sizes = None, "", 0, (BUDGET, 0)
+        schema, failed, count, sizes, kept, folder = None, "", 0, (BUDGET, 0), 0, ""
         try:
             count = 0 if parts is None else _number("parts", parts, 1)
             sizes = (
                 _number("budget", budget, 1, 1 << 60),
                 0 if piece is None else _number("piece", piece, 1, 1 << 60),
             )
+            kept = 0 if memory is None else _number("memory", memory, 1, 1 << 60)
+            folder = "" if spill is None else os.fspath(spill)
             schema = make().remove_metadata()
         except Exception as error:  # the core raises it at all ranks
             failed = str(error) or type(error).__name__
         capsule = None if schema is None else schema.__arrow_c_schema__()
-        self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed)
+        self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed, kept, folder)
         assert schema is not None
         self.schema: pyarrow.Schema = schema
         self._group, self._piece = group, self._core.piece()
@@ -173,7 +182,7 @@ class Shuffle:
         peers = []
         for *numbers, ways in counts["peers"]:
             peers.append(PeerCounts._make([*numbers, [WayCounts(*way) for way in ways]]))
-        return ShuffleCounts(peers, counts["most_under_way"], counts["waited"])
+        return ShuffleCounts(peers, counts["most_under_way"], counts["waited"], counts["spilled"])
 
     def explain(self, size: int | None = None) -> dict[int, str]:
         """The way of a piece of `size` bytes to each other rank, as `WayCounts` names it; without `size` of one as long

@@ -52,7 +52,7 @@ Shuffle::Shuffle(Group& group, const std::function<TableSchema()>& schema, Shuff
       options_(with_all(std::move(options), group)),
       schema_(agreed(group, schema, options_)),
       given_(static_cast<std::size_t>(options_.parts)),
-      taken_(schema_, options_.parts, group.size(), group.rank(), !options_.place.is_gpu()),
+      taken_(schema_, options_, group.size(), group.rank()),
       by_part_(options_.parts),
       stream_(options_.place.is_gpu() ? group.platform()->open_stream(options_.place) : nullptr),
       exchange_(own_group(group), options_.place, schema_.nodes(), options_.budget,
@@ -184,13 +184,19 @@ std::vector<Batch> Shuffle::extract(int part) {
     refuse_shuffle("it waits for part " + std::to_string(part) + ", which this rank has not completed");
   if (taken_.is_extracted(part)) refuse_shuffle("part " + std::to_string(part) + " is extracted already");
   while (!taken_.is_complete(part)) exchange_.wait();
-  return taken_.extract(part);
+  try {
+    return taken_.extract(part, exchange_.new_block());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+    fail(error);
+  }
 }
 
 ShuffleCounts Shuffle::counts() const {
   ShuffleCounts counts = counts_;
   counts.most_under_way = exchange_.most_under_way();
   counts.waited = exchange_.waited();
+  counts.spilled = taken_.spilled();
   for (std::size_t rank = 0; rank < counts.peers.size(); ++rank) counts.peers[rank].path = exchange_.paths()[rank];
   return counts;
 }
@@ -210,8 +216,9 @@ void Shuffle::arrive(ArrivedPiece&& piece) {
     }
     throw Error(ErrorKind::corrupt, "something else than pieces of tables has come");
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::io) fail(error);
     if (error.kind() != ErrorKind::corrupt) throw;
-    fail("from rank " + std::to_string(piece.from) + ": " + error.what());
+    fail(Error(ErrorKind::corrupt, "from rank " + std::to_string(piece.from) + ": " + error.what()));
   }
 }
 
@@ -242,9 +249,10 @@ void Shuffle::require_open(const RowHashes& hashes, std::int64_t rows) {
   }
 }
 
-void Shuffle::fail(const std::string& why) {
-  group_.abort("a shuffle of tables: " + why);
-  throw Error(ErrorKind::corrupt, "a shuffle of tables: " + why);
+void Shuffle::fail(const Error& error) {
+  const std::string why = std::string("a shuffle of tables: ") + error.what();
+  group_.abort(why);
+  throw Error(error.kind(), why);
 }
 
 }  // namespace waywiser

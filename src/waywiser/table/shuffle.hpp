@@ -18,6 +18,7 @@
 
 namespace waywiser {
 
+class Error;
 class Group;
 class Stream;
 
@@ -30,6 +31,7 @@ struct ShuffleCounts {
   std::vector<Peer> peers;   // by rank; that of this rank: what stays here
   Bytes most_under_way = 0;  // bytes out and in at one time
   Seconds waited = 0;
+  Bytes spilled = 0;  // to files
 };
 
 // Rows of tables to the ranks that own their parts: part p belongs to rank p % size. Each rank inserts what it has, as
@@ -92,7 +94,7 @@ class Shuffle {
   void check_part(int part) const;
   void require_open(int part) const;
   void require_open(const RowHashes& hashes, std::int64_t rows);  // the parts of these rows
-  [[noreturn]] void fail(const std::string& why);
+  [[noreturn]] void fail(const Error& error);
 
   Group& group_;
   ShuffleOptions options_;

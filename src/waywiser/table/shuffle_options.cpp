@@ -20,6 +20,9 @@ void check_options(const ShuffleOptions& options) {
   if (options.budget / 4 < options.piece)
     refuse_shuffle("a budget of " + std::to_string(options.budget) + " bytes is less than four pieces of " +
                    std::to_string(options.piece));
+  if ((options.memory > 0) != !options.spill.empty())
+    refuse_shuffle("a limit of memory and a folder for what is above it come together");
+  if (options.memory > 0 && options.place.is_gpu()) refuse_shuffle("what lies on GPUs does not go to files");
 }
 
 }  // namespace waywiser

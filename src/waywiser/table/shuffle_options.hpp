@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "waywiser/base/units.hpp"
@@ -15,6 +16,8 @@ struct ShuffleOptions {
   Bytes piece = 0;                    // of rows that go in one message, at most; one row may be longer; 0: plan_piece()
   Place place = host(0);              // of the batches that this rank inserts and extracts
   std::string purpose = "a shuffle";  // what the ranks must agree on, in the words of an error
+  Bytes memory = 0;                   // of what has come and is not extracted; 0: no limit
+  std::filesystem::path spill = {};   // the folder of files for what is above it
 };
 
 [[noreturn]] void refuse_shuffle(const std::string& why);  // throws invalid_input
