@@ -49,9 +49,12 @@ def _narrow(shown: Table) -> None:
 
 def _stacked(label: str) -> str:
     """One setting per line, a long one in two lines, so that many columns fit."""
-    return "\n".join(
-        word if len(word) <= 9 else word.replace(" ", "\n").replace("_", "_\n") for word in label.split(", ")
-    )
+    lines = [word if len(word) <= 8 else word.replace(" ", "\n").replace("_", "_\n") for word in label.split(", ")]
+    halves = [
+        one if len(one) <= 10 else f"{one[: len(one) // 2]}-\n{one[len(one) // 2 :]}"
+        for one in "\n".join(lines).split("\n")
+    ]
+    return "\n".join(halves)
 
 
 def _cell(curve: Curve, size: int) -> str:
@@ -133,9 +136,10 @@ def save_panels(draws: Mapping[str, Draw], title: str, file: Path, log_base: int
 
 
 def cases_table(cases: Sequence[Case], operation: str, title: str) -> Table:
-    """A row for each size and number of ranks, a column for each algorithm; the fastest one and its bus bandwidth."""
+    """A row for each size and number of ranks, a column for each algorithm; the fastest one, and its bus bandwidth if
+    that fits a terminal."""
     labels = list(dict.fromkeys(case.label() for case in cases))
-    bus = any(case.bus_bandwidth(operation) for case in cases)
+    bus = len(labels) <= 5 and any(case.bus_bandwidth(operation) for case in cases)
     last = ("fastest", *(["!>its bus\nbandwidth"] if bus else []))
     shown = table("!>GPUs", "!>size", *(f"!>{_stacked(label)}" for label in labels), *last, title=f"{title}. {LABEL}")
     _narrow(shown)
@@ -150,7 +154,7 @@ def cases_table(cases: Sequence[Case], operation: str, title: str) -> Table:
         cells = [format_seconds(row[name].seconds) if not row[name].unavailable else "-" for name in labels]
         reasons += [case.unavailable for case in row.values() if case.unavailable]
         told = [format_rate(rate) if rate else "-"] if bus else []
-        shown.add_row(str(ranks), format_bytes(size), *cells, best.label() if best else "-", *told)
+        shown.add_row(str(ranks), format_bytes(size), *cells, _stacked(best.label()) if best else "-", *told)
     shown.caption = "; ".join(dict.fromkeys(reasons)) or None
     return shown
 

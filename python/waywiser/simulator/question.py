@@ -10,7 +10,7 @@ from waywiser.errors import InputError
 from waywiser.lists import sizes_in, words_in
 from waywiser.progress import say
 from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
-from waywiser.simulator.collectives import COMPARED, GDR, Collective
+from waywiser.simulator.collectives import COMPARED, GDR, OF_NCCL, Collective
 from waywiser.simulator.costs import settings_in
 from waywiser.simulator.sweep import VARIED, Sweep
 from waywiser.topology import load_topology
@@ -83,9 +83,9 @@ def collective_of(
     for name in [*vary, *fixed]:
         if name not in ("gdr", "nodes", *fixed.keys() & {"pxn"}):
             raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")
-    chosen = algorithms or [
-        name for name in COMPARED[what] if name != "in_network" or spec.network.get("in_network_reduction")
-    ]
+    left_out = {*(() if spec.network.get("in_network_reduction") else ("in_network",))}
+    left_out |= {*(OF_NCCL if "gdr" in vary else ())}  # twice as many columns fit no terminal
+    chosen = algorithms or [name for name in COMPARED[what] if name not in left_out]
     counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
     nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
     direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)

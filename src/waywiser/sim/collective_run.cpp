@@ -158,13 +158,12 @@ Ran run_schedules(World& world, const RankRoutes& routes, const CollectiveTrial&
 // The first step of a rank reads its input where the others read what has arrived, so that nothing is copied first; the
 // channels share the memory of a GPU, which adds while bytes arrive.
 Ran run_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace) {
-  const std::vector<RankRoutes> channels = nccl_channels(world, trial, peers);
+  const std::vector<RankRoutes> channels = nccl_channels(world, trial, peers, ranks);
   const int of_node = channels.front().ranks_of_node();
   if (const auto why = why_not_nccl(trial, ranks, of_node)) throw Error(ErrorKind::unavailable, *why);
   const Bytes elements = std::max<Bytes>(1, trial.bytes / element);
   const Bytes trees = trial.algorithm == "nccl_tree" ? 2 : 1;  // of each channel
-  const Bytes used =
-      std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, ranks > of_node ? trees * channels.size() : 1);
+  const Bytes used = std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, trees * channels.size());
   StepCosts costs;
   costs.element = element;
   costs.overlaps = true;

@@ -51,34 +51,72 @@ int pieces_of_tree(const CollectiveCall& call) {
 
 constexpr int searched_gpus = 9;  // 40,320 orders
 
-// The cycle over the GPUs of a node whose slowest pair is the fastest, then whose pairs are so in sum; as numbered
-// where all pairs are alike, or where the GPUs are too many to try all orders.
-std::vector<std::string> fastest_cycle(const RankRoutes& routes) {
-  const int gpus = routes.ranks_of_node();
-  std::vector<int> order(static_cast<std::size_t>(gpus));
+// Something of each ordered pair of GPUs.
+class OfPairs {
+ public:
+  explicit OfPairs(int gpus) : gpus_(gpus), values_(static_cast<std::size_t>(gpus) * static_cast<std::size_t>(gpus)) {}
+  double& at(int from, int to) { return values_[static_cast<std::size_t>(from * gpus_ + to)]; }
+  int gpus() const noexcept { return gpus_; }
+
+ private:
+  int gpus_;
+  std::vector<double> values_;
+};
+
+// The cycle whose least pair is the largest, then whose pairs are so in sum; and that least value.
+std::pair<double, std::vector<int>> largest_cycle(OfPairs& of) {
+  std::vector<int> order(static_cast<std::size_t>(of.gpus())), chosen;
   std::iota(order.begin(), order.end(), 0);
-  std::vector<BytesPerSecond> rates(order.size() * order.size(), 0);
-  const auto rate = [&](int from, int to) -> BytesPerSecond& {
-    return rates[static_cast<std::size_t>(from * gpus + to)];
-  };
-  std::set<BytesPerSecond> different;
-  for (int from = 0; from < gpus; ++from)
-    for (int to = 0; to < gpus; ++to)
-      if (from != to) different.insert(rate(from, to) = routes.slowest(routes.route(from, to)));
-  if (different.size() < 2 || gpus > searched_gpus) return {};
-  std::pair<BytesPerSecond, BytesPerSecond> best{0, 0};
-  std::vector<int> chosen = order;
+  std::pair<double, double> best{-1, 0};
   do {
-    std::pair<BytesPerSecond, BytesPerSecond> found{no_cap, 0};
+    std::pair<double, double> found{no_cap, 0};
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const BytesPerSecond one = rate(order[i], order[(i + 1) % order.size()]);
+      const double one = of.at(order[i], order[(i + 1) % order.size()]);
       found = {std::min(found.first, one), found.second + one};
     }
     if (found > best) std::tie(best, chosen) = std::pair(found, order);
   } while (std::next_permutation(order.begin() + 1, order.end()));
+  return {best.first, chosen};
+}
+
+// By the rates between the GPUs; as numbered where all pairs are alike, or the GPUs are too many to try all orders.
+std::vector<std::string> fastest_cycle(const RankRoutes& routes) {
+  OfPairs rates(routes.ranks_of_node());
+  std::set<BytesPerSecond> different;
+  for (int from = 0; from < rates.gpus(); ++from)
+    for (int to = 0; to < rates.gpus(); ++to)
+      if (from != to) different.insert(rates.at(from, to) = routes.slowest(routes.route(from, to)));
+  if (different.size() < 2 || rates.gpus() > searched_gpus) return {};
   std::vector<std::string> devices;
-  for (const int gpu : chosen) devices.push_back(routes.device(gpu));
+  for (const int gpu : largest_cycle(rates).second) devices.push_back(routes.device(gpu));
   return devices;
+}
+
+// Cycles over the NVLinks from GPU to GPU, each over one link of every pair in both directions, until the links that
+// are left make no cycle. None where the GPUs have NVSwitches, whose one ring already fills every link.
+std::vector<std::vector<std::string>> mesh_cycles(const Topology& topology) {
+  const std::vector<std::string> gpus = topology.ids("gpu");
+  OfPairs links(static_cast<int>(gpus.size()));
+  if (links.gpus() < 3 || links.gpus() > searched_gpus) return {};
+  for (const Link& link : topology.links) {
+    const auto a = std::ranges::find(gpus, link.a) - gpus.begin(), b = std::ranges::find(gpus, link.b) - gpus.begin();
+    if (link.kind != "nvlink" || a == std::ssize(gpus) || b == std::ssize(gpus)) continue;
+    links.at(static_cast<int>(a), static_cast<int>(b)) += link.count;
+    links.at(static_cast<int>(b), static_cast<int>(a)) += link.count;
+  }
+  std::vector<std::vector<std::string>> cycles;
+  for (auto [least, order] = largest_cycle(links); least >= 1; std::tie(least, order) = largest_cycle(links)) {
+    std::vector<std::string> devices;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int from = order[i], to = order[(i + 1) % order.size()];
+      links.at(from, to) -= least;
+      links.at(to, from) -= least;
+      devices.push_back(gpus[static_cast<std::size_t>(from)]);
+    }
+    const std::vector<std::string> back(devices.rbegin(), devices.rend());
+    for (int link = 0; link < static_cast<int>(least); ++link) cycles.insert(cycles.end(), {devices, back});
+  }
+  return cycles;
 }
 
 std::vector<std::string> rotated(std::vector<std::string> devices, int first) {
@@ -99,17 +137,22 @@ std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks,
   return std::nullopt;
 }
 
-std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers) {
-  std::vector<std::string> order = trial.order;
-  if (order.empty()) order = fastest_cycle(RankRoutes(world, trial.direct, order, true, peers));
-  std::vector<RankRoutes> channels{RankRoutes(world, trial.direct, order, true, peers)};
-  if (world.nodes() == 1) return channels;
+std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers, int ranks) {
+  const RankRoutes numbered(world, trial.direct, trial.order, true, peers);
+  std::vector<RankRoutes> channels;
+  const auto add = [&](const std::vector<std::string>& order) {
+    channels.emplace_back(world, trial.direct, order, true, peers);
+  };
+  if (trial.order.empty() && ranks == numbered.ranks_of_node())
+    for (const std::vector<std::string>& cycle : mesh_cycles(world.node().topology())) add(cycle);
+  if (!channels.empty()) return channels;
+  add(trial.order.empty() ? fastest_cycle(numbered) : trial.order);
+  if (ranks <= numbered.ranks_of_node()) return channels;
   std::vector<std::string> devices;
-  for (int rank = 0; rank < channels.front().ranks_of_node(); ++rank) devices.push_back(channels.front().device(rank));
+  for (int rank = 0; rank < numbered.ranks_of_node(); ++rank) devices.push_back(channels.front().device(rank));
   std::set<std::string> begun{channels.front().nic(0)};
   for (int first = 1; first < static_cast<int>(devices.size()); ++first)
-    if (begun.insert(channels.front().nic(first)).second)
-      channels.emplace_back(world, trial.direct, rotated(devices, first), true, peers);
+    if (begun.insert(channels.front().nic(first)).second) add(rotated(devices, first));
   return channels;
 }
 
