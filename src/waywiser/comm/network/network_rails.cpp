@@ -5,9 +5,9 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/message/tag.hpp"
+#include "waywiser/device/current_gpu.hpp"
 #include "waywiser/policy/defaults.hpp"
 #include "waywiser/topology/system_files.hpp"
-#include "waywiser/device/current_gpu.hpp"
 
 namespace waywiser {
 namespace {

@@ -1,7 +1,7 @@
 #include "waywiser/transport/ucx/ucx_transport.hpp"
 
-#include "waywiser/transport/defaults.hpp"
 #include "waywiser/device/current_gpu.hpp"
+#include "waywiser/transport/defaults.hpp"
 #include "waywiser/transport/ucx/ucx_availability.hpp"
 #include "waywiser/transport/ucx/ucx_connection.hpp"
 #include "waywiser/transport/ucx/ucx_steps.hpp"
