@@ -53,10 +53,26 @@ def test_one_name_for_the_folder_of_results(verb: str, run: Run, tmp_path: Path)
         assert code == 2 and str(tmp_path / "named") in err, (name, err)
 
 
+WITHOUT_RESULTS = (
+    *("demo", "topology", "machine", "network", "status", "serve", "remote", "compare", "simulate", "calibrate"),
+)
+
+
 def test_every_verb_has_the_same_names() -> None:
     for verb, command in commands().items():
         folder = next((one for one in command.params if "--results" in one.opts), None)
-        if verb in ("demo", "topology", "network", "status", "serve", "remote", "compare", "simulate", "calibrate"):
+        if verb in (
+            "demo",
+            "topology",
+            "machine",
+            "network",
+            "status",
+            "serve",
+            "remote",
+            "compare",
+            "simulate",
+            "calibrate",
+        ):
             assert folder is None, verb
         else:
             assert set(folder.opts) == set(NAMES), verb

@@ -6,6 +6,7 @@ import os
 import select
 import socket
 import threading
+import time
 
 import pytest
 from remote_gpu import HELLO, PATIENCE
@@ -33,8 +34,10 @@ def test_a_stranger_costs_one_descriptor_until_it_has_to_go(says: bytes) -> None
         strangers = [socket.create_connection(listener.getsockname(), PATIENCE) for _ in range(3)]
         for each in strangers:
             each.sendall(says)
-        reception.look(PATIENCE)
-        assert descriptors() == before + 3 + 3  # theirs are of this process, too
+        until = time.monotonic() + PATIENCE
+        while descriptors() != before + 3 + 3 and time.monotonic() < until:  # theirs are of this process, too
+            reception.look(PATIENCE)  # the system may hand them over one by one
+        assert descriptors() == before + 3 + 3
         strangers.append(socket.create_connection(listener.getsockname(), PATIENCE))
         reception.look(PATIENCE)
         assert b"".join(iter(lambda: strangers[0].recv(1 << 16), b"")).endswith(LATER)
