@@ -10,7 +10,7 @@ VERBS: dict[str, str] = {
     "tune": "Discover, measure, choose, verify, report: everything.",
     "report": "Write the page and the pictures again.",
     "explain": "Explain the choice of a path.",
-    "doctor": "Check what makes communication slow: 56 checks.",
+    "doctor": "Check what makes communication slow, here or in a running job.",
     "network": "Show, set and undo the rules that steer packets.",
     "topology": "Show this machine or a recorded one, or convert its description.",
     "machine": "Describe a machine that is not here by its parts.",
