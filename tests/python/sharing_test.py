@@ -12,6 +12,7 @@ from verb_runs import Run
 
 from waywiser import _core
 from waywiser.bench import sharing
+from waywiser.bench.started_ranks import reason_in
 from waywiser.errors import UnavailableError
 
 VIRTUAL = ("bench", "sharing", "--backend", "virtual_gpu", "--budget", "0.1")
@@ -120,3 +121,10 @@ def test_the_table() -> None:
     assert lines[3].split() == ["on", "8", "30", "-", "40", "whole_field"]
     assert sharing.tables([], "") == []
     assert sharing.as_csv(found, "").splitlines()[-1] == "on,8,packed,40,"
+
+
+def test_the_first_rank_that_says_why_is_found_whatever_module_its_error_is_of() -> None:
+    problems = "[0] Traceback\nwaywiser.InputError: rows are no number\nValueError: another\n"
+    assert reason_in(problems) == "InputError: rows are no number"
+    assert reason_in("KeyError: 'x'\n") == "KeyError: 'x'"
+    assert reason_in("killed\n by  9") == "killed by 9"

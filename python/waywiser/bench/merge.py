@@ -7,13 +7,11 @@ import io
 import itertools
 import json
 import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from waywiser.bench.started_ranks import STARTING, answer_of
 from waywiser.errors import InputError, TransferError, UnavailableError
 from waywiser.simulator.exchange import exchange
 from waywiser.topology import load_topology
@@ -44,8 +42,6 @@ SIMULATED: dict[str, tuple[str, ...]] = {
 }
 # The published bars, bytes of both tables over the time of the program: 8 GPUs of one dgx-1v.
 PUBLISHED = {"dgx-1v": {"tcp": 1.9e9, "nvlink": 3.9e9, "infiniband": 11.7e9}}
-_STARTING, _PATIENCE = 60.0, 60.0  # seconds beside those of the rounds
-_COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:]))"
 _COLUMNS = ("way", "ranks", "bytes", "gb_per_s", "us", "exchange_us", "join_us", "published_gb_per_s", "label")
 
 
@@ -104,26 +100,9 @@ def _measured(way: str, ranks: int, size: int, seconds: float) -> Case:
     """Raises TransferError."""
     rows = size // ROW
     threads = max(1, len(os.sched_getaffinity(0)) // ranks)
-    order = {"rows": rows, "match": MATCH, "seconds": seconds, "threads": threads, "timeout": _STARTING}
-    started = ["run", "--plain", "-n", str(ranks), sys.executable, "-m", "waywiser.bench.merge_rank"]
-    with subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, *started, json.dumps(order)], env={**os.environ, **WAYS[way]},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-    ) as process:  # fmt: skip
-        try:
-            out, problems = process.communicate(timeout=4 * seconds + _STARTING + _PATIENCE)
-        except BaseException as error:
-            process.terminate()  # it ends its ranks
-            process.communicate()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise TransferError("the ranks did not end in time") from error
-            raise
-    lines = [line for line in out.splitlines() if line.startswith('{"rounds": ')]
-    if process.returncode or len(lines) != 1:
-        told = re.search(r"^(?:[\w.]+\.)?(\w+Error: .{1,300})", problems, re.MULTILINE)  # of the first that says why
-        said = told[1] if told else " ".join(problems.split())[:300]
-        raise TransferError(said or f"exit code {process.returncode}")
-    found = json.loads(lines[0])
+    order = {"rows": rows, "match": MATCH, "seconds": seconds, "threads": threads, "timeout": STARTING}
+    environment = {**os.environ, **WAYS[way]}
+    found = answer_of("waywiser.bench.merge_rank", ranks, order, environment, seconds, "rounds")
     # One round, so that its parts belong together.
     all_of_it, exchanged, joined = sorted(found["rounds"])[len(found["rounds"]) // 2]
     whole = TABLES * rows * ROW * ranks

@@ -6,16 +6,15 @@ import csv
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from waywiser.bench.started_ranks import STARTING, answer_of
 from waywiser.errors import TransferError, UnavailableError
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ MOST = 8  # processes
 _CELLS, _FIELDS = (96, 96, 96), 4  # of all processes together
 _SMALL_CELLS = (16, 16, 16)  # on virtual GPUs, which are slow
 _CONTROL = "nvidia-cuda-mps-control"
-_STARTING, _PATIENCE = 60.0, 60.0  # seconds beside those of the samples
-_COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:]))"
+_PATIENCE = 60.0  # seconds for a command of MPS
 _COLUMNS = ("mps", "processes", "variant", "us", "label")
 
 
@@ -135,28 +133,9 @@ def _timed(
     """Starts the processes. Raises TransferError."""
     order = {
         "virtual": wanted.virtual, "cells": _SMALL_CELLS if wanted.virtual else _CELLS, "fields": _FIELDS,
-        "variants": VARIANTS, "seconds": seconds, "timeout": _STARTING,
+        "variants": VARIANTS, "seconds": seconds, "timeout": STARTING,
     }  # fmt: skip
-    ranks = ["run", "--plain", "-n", str(processes), sys.executable, "-m", "waywiser.bench.sharing_rank"]
-    with subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, *ranks, json.dumps(order)],
-        env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        errors="replace",
-    ) as process:  # fmt: skip
-        try:
-            out, problems = process.communicate(timeout=4 * seconds + _STARTING + _PATIENCE)
-        except BaseException as error:
-            process.terminate()  # it ends its ranks
-            process.communicate()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise TransferError("the processes did not end in time") from error
-            raise
-    lines = [line for line in out.splitlines() if line.startswith('{"seconds": ')]
-    if process.returncode or len(lines) != 1:
-        told = re.search(r"^\w+Error: .{1,300}", problems, re.MULTILINE)  # of the first rank that says why
-        said = told[0] if told else " ".join(problems.split())[:300]
-        raise TransferError(said or f"exit code {process.returncode}")
-    found = json.loads(lines[0])
+    found = answer_of("waywiser.bench.sharing_rank", processes, order, environment, seconds, "seconds")
     point = Point(mps, processes, found["seconds"], found["samples"])
     for variant, why in found["left_out"].items():
         missing(f"{variant}, {point.name}", why)
