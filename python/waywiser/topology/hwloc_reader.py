@@ -27,7 +27,7 @@ def read_hwloc(text: str, what: str, kind: str = "recorded") -> _core.Topology:
     """
     root = parse_xml(text, what)
     if root.tag != "topology":
-        raise InputError(f"{what}: the outermost element is <{root.tag[:40]}>, not <topology> as in hwloc's format")
+        raise InputError(f"{what}: the outermost element is {root.tag[:40]!r}, not <topology> as in hwloc's format")
     machine = root.find("object")
     if machine is None or machine.get("type") != "Machine":
         raise InputError(f"{what}: no object of type Machine")

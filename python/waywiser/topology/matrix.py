@@ -18,6 +18,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _COLUMNS = ("CPU", "NUMA", "GPU")  # first words of the columns behind the relations
 _AFFINITY = re.compile(r"N/A|\d[\d,-]{0,400}")
 _WORD = re.compile(r"X|NV\d{1,3}|XGMI\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
+_NAME = re.compile(r"[\w.:-]{1,40}", re.ASCII)  # GPU0, NIC0, mlx5_0
 _LINKS = ("NV", "XGMI")
 _ORDER = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
 _MOST = 128
@@ -43,6 +44,8 @@ def _table(text: str, what: str) -> tuple[list[str], list[list[str]], list[list[
     names = list(takewhile(lambda part: part not in _COLUMNS, lines[head]))
     if len(names) > _MOST or len(set(names)) != len(names):
         raise InputError(f"{what}: more than {_MOST} devices, or a device twice")
+    if wrong := [name for name in names if not _NAME.fullmatch(name)]:
+        raise InputError(f"{what}: {wrong[0][:40]!r} is no name of a device")
     rows = _rows(names, lines[head + 1 :], what)
     words, affinities = [], []
     for name in names:

@@ -40,7 +40,7 @@ def read_nccl(text: str, what: str, discover: Callable[[], _core.Topology] = _co
             f"{what}: a graph file of NCCL (<graphs>), which has no topology; NCCL_TOPO_DUMP_FILE writes one"
         )
     if root.tag != "system":
-        raise InputError(f"{what}: the outermost element is <{root.tag[:40]}>, not <system> as in NCCL's format")
+        raise InputError(f"{what}: the outermost element is {root.tag[:40]!r}, not <system> as in NCCL's format")
     reader = _Reader(what, SameMachine(root, discover))
     reader.note_unknown(root)
     for cpu in root.iter("cpu"):
