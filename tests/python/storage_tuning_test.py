@@ -83,6 +83,14 @@ def test_arrays_of_gpus_have_rows_of_their_own(tmp_path: Path) -> None:
         assert written.way(65536, to_gpu=True) == chosen
 
 
+def test_how_cufile_moves_bytes_is_said_where_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "cufile_state", lambda: (None, "compatibility mode"))
+    assert storage_tuning.how_cufile_moves((HOST, GPU), NONE) == ["cufile moves bytes by: compatibility mode"]
+    assert storage_tuning.how_cufile_moves((HOST,), NONE) == []
+    refused: storage_tuning.Why = {**NONE, "cufile": (GPU, "no libcufile", "no libcufile")}
+    assert storage_tuning.how_cufile_moves((HOST, GPU), refused) == []
+
+
 class Usage:
     """What shutil.disk_usage returns."""
 

@@ -57,6 +57,13 @@ def ways_of(memory: str, work: str, size: int, why: Why) -> list[str]:
     return [name + more for name in served for more in (_WAYS[name][:1] if size <= _SMALL else _WAYS[name])]
 
 
+def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:
+    """A note on whether cuFile really goes past the host here; nothing where it is not measured."""
+    if GPU not in ends or why["cufile"][1] is not None:
+        return []
+    return [f"cufile moves bytes by: {_core.cufile_state()[1]}"]
+
+
 @dataclass
 class StorageTimes:
     """`series` for a profile, of the file system `storage`; `notes`: what could not be measured, and why."""
@@ -180,6 +187,7 @@ def measured(
             times.notes += [
                 f"{name} does not serve it: {read}" for name, (end, read, _) in why.items() if read and end in ends
             ]
+            times.notes += how_cufile_moves(ends, why)
             cold = turns.can_be_cold()
             if not cold:
                 times.notes.append("only cached reads are measured: the file system keeps its pages in memory")
