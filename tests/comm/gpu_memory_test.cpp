@@ -6,6 +6,8 @@
 #include "tests/comm/gpu_array.hpp"
 #include "tests/comm/plans_of_paths.hpp"
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
@@ -68,6 +70,32 @@ TEST(GpuMemory, LongMessagesFollowThePlan) {
   EXPECT_EQ(ranks.in_processes([](Group& group) {
     exchange_long_ones(group, group.rank());
     require_that(group.why_staged(1 - group.rank()).find("on its host") != std::string::npos, "the last one's reason");
+  }),
+            no_problems);
+}
+
+TEST(GpuMemory, LongMessagesOutOfGpusLockNoHostMemory) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    constexpr std::size_t count = 1 << 20;  // 4 MiB
+    const HostPool& pool = session_of(group).gpus().connections().pool();
+    GpuArray array(*group.platform(), group.rank(), count);
+    std::vector<float> on_host(count);
+    const auto kept_after = [&](bool out_of_gpu) {
+      array.fill(static_cast<float>(group.rank()));
+      if (group.rank() == 1) group.recv(array.elements(), 0);
+      if (group.rank() == 0 && out_of_gpu) group.send(array.elements(), 1);
+      if (group.rank() == 0 && !out_of_gpu) group.send(std::span<const float>(on_host), 1);
+      return pool.kept();
+    };
+    const Bytes unused = kept_after(true), first = kept_after(false), second = kept_after(false);
+    require_that(unused == 0, "nothing for a message out of a GPU");
+    require_that(first == 0, "the first one out of a host lands in ordinary memory");
+    require_that(group.rank() == 0 || second == count * sizeof(float), "the next one out of a host");
+    kept_after(true);
+    kept_after(true);
+    require_that(array.holds(0.F), "the last message");
   }),
             no_problems);
 }

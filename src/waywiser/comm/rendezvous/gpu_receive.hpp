@@ -4,7 +4,10 @@
 
 namespace waywiser {
 
-// Receives a message into GPU memory. A message out of a GPU uses the rendezvous; others go through the host.
+// Receives a message into GPU memory. A message out of a GPU uses the rendezvous; others land in host memory. The
+// receiver does not know which it will be. So long ones get page-locked memory only from a rank whose last one has
+// landed: locking it costs more than all the rest of a message out of a GPU, ordinary memory that nobody touches
+// nothing.
 class GpuReceive : public Activity {
  public:
   GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into,
@@ -21,6 +24,8 @@ class GpuReceive : public Activity {
  private:
   Session& session_;
   Region into_;
+  const int sender_;  // of the session
+  const bool pinned_;
   Memory landing_;
   Transfer transfer_;
   std::unique_ptr<Event> copied_;

@@ -60,4 +60,11 @@ std::string RankGpus::why_staged(int rank) const {
   return found == why_staged_.end() ? "" : found->second;
 }
 
+void RankGpus::note_sender(int rank, bool host) {
+  if (host)
+    host_sends_.insert(rank);
+  else
+    host_sends_.erase(rank);
+}
+
 }  // namespace waywiser

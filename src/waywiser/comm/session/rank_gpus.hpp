@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "waywiser/base/units.hpp"
@@ -42,6 +43,10 @@ class RankGpus {
   // All ranks have let go.
   void close_memory() noexcept;
 
+  // Whether the last long message from `rank` into a GPU of this one came out of host memory.
+  bool host_sends(int rank) const noexcept { return host_sends_.contains(rank); }
+  void note_sender(int rank, bool host);
+
   // Why the last message between GPUs of this rank and `rank` was staged through the host; empty: none was.
   std::string why_staged(int rank) const;
   void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
@@ -57,6 +62,7 @@ class RankGpus {
   std::unique_ptr<PeerMemory> peer_memory_;
   std::unique_ptr<GpuConnections> connections_;
   std::map<int, std::string> why_staged_;
+  std::set<int> host_sends_;
 };
 
 }  // namespace waywiser

@@ -14,6 +14,9 @@ class HostPool {
       : platform_(platform), most_kept_(most_kept) {}
 
   Platform& platform() const noexcept { return platform_; }
+  // False: memory for so many bytes is made anew each time.
+  bool keeps(Bytes bytes) const noexcept { return bytes <= most_kept_; }
+  Bytes kept() const noexcept { return kept_; }
   // At least `bytes`, near a GPU.
   Memory take(int gpu, Bytes bytes, Allocation allocation = Allocation::pinned);
   // Returns the memory if the pool has enough. To free it may wait for all streams of the GPU.
