@@ -27,6 +27,7 @@ from waywiser.monitor.counters import (
 from waywiser.monitor.exporter import ERRORS, serve, text_of
 from waywiser.monitor.load import LoadWatch, expected_rates
 from waywiser.monitor.watcher import Watcher
+from waywiser.run.watch import watched
 
 NVLINKS = "GPU 0: H200 (UUID: x)\n\t Link 0: Data Tx: {0} KiB\n\t Link 0: Data Rx: 5 KiB\n\t Link 1: Data Tx: {0} KiB\n"
 SNMP = "Tcp: RtoAlgorithm RetransSegs\nTcp: 1 77\n"
@@ -57,6 +58,21 @@ def test_counters_of_every_kind(tmp_path: Path) -> None:
     assert sample.errors["pcie", "gpu0", "replays"] == 4
     assert sample.missing == ["needs a trial on the machine itself, which this folder does not record"]
     assert sample.moved("network") == 1009
+
+
+def test_a_storage_device_counts_once_and_is_no_link(tmp_path: Path) -> None:
+    ten_and_four = "5 0 10 1 2 0 4 1 0 2 2"
+    blocks = {f"/sys/block/{name}/stat": ten_and_four for name in ("nvme0n1", "md0", "loop3", "zram0")}
+    root = build(tmp_path / "a", {**blocks, "/sys/block/md0/slaves/nvme0n1/stat": "", "/sys/block/sda/stat": "odd"}, {})
+    sample = read_counters(root)
+    found = {key[1:]: count for key, count in sample.bytes.items() if key[0] == "storage"}
+    assert found == {("nvme0n1", "received"): 5120, ("nvme0n1", "sent"): 2048}
+    seen = watched(Sample(), sample, 1.0, [])
+    assert seen.moved == {}, "a device that came in between"
+    moved = Sample({("storage", "nvme0n1", "received"): 1 << 40}), Sample({("storage", "nvme0n1", "received"): 0})
+    seen = watched(moved[1], moved[0], 1.0, [])
+    assert seen.roads == []
+    assert "storage devices 1 TiB" in seen.lines()[0]
 
 
 def test_bytes_of_pcie_links_where_the_driver_counts_them(tmp_path: Path) -> None:

@@ -11,14 +11,19 @@ from waywiser.look.commands import Live
 from waywiser.look.finding import Unknown
 from waywiser.look.root import Root
 
-NETWORK, RDMA, NVLINK, PCIE = "network", "rdma", "nvlink", "pcie"
-KIND_NAMES = {RDMA: "RDMA", NVLINK: "NVLink", NETWORK: "the kernel's network", PCIE: "the GPUs' PCIe"}
+NETWORK, RDMA, NVLINK, PCIE, STORAGE = "network", "rdma", "nvlink", "pcie", "storage"
+_LINK_NAMES = {RDMA: "RDMA", NVLINK: "NVLink", NETWORK: "the kernel's network", PCIE: "the GPUs' PCIe"}
+LINKS = tuple(_LINK_NAMES)  # between memories: files are no evidence for or against a path
+KIND_NAMES = {**_LINK_NAMES, STORAGE: "storage devices"}
 _ERRORS = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
 _RDMA_COUNTERS = (("received", "port_rcv_data", "rcvd_pkts"), ("sent", "port_xmit_data", "sent_pkts"))
 _RDMA_ERRORS = ("symbol_error", "port_rcv_errors", "port_xmit_discards", "link_downed")
 _RDMA_AGAIN = ("packet_seq_err", "local_ack_timeout_err", "out_of_sequence", "rnr_nak_retry_err")
 _KIB = re.compile(r"(\d{1,18}) KiB")
 _LANE_WORD = 4  # RDMA ports count words of 4 bytes
+_SECTOR = 512  # /sys/block counts in sectors of this size, whatever the device's are
+_READ, _WRITTEN = 2, 6  # their places in `stat`
+_IN_MEMORY = ("loop", "ram", "zram")
 
 
 @dataclass
@@ -42,7 +47,7 @@ class Sample:
 def read_counters(root: Root) -> Sample:
     """All counters now. Commands run again each time."""
     sample = Sample()
-    for read in (_interfaces, _retransmissions, _rdma_ports, _nvlinks, _pcie, _gpus):
+    for read in (_interfaces, _retransmissions, _rdma_ports, _nvlinks, _pcie, _gpus, _storage):
         try:
             read(root, sample)
         except Unknown as error:
@@ -128,6 +133,17 @@ def _gpus(root: Root, sample: Sample) -> None:
         replays = nvidia.value(gpu, "PCI", "Replays Since Reset")
         if replays.isdecimal():
             sample.errors[PCIE, f"gpu{index}", "replays"] = int(replays)
+
+
+def _storage(root: Root, sample: Sample) -> None:
+    """Received is what was read from a device. Of one that stands on others, such as RAID, those count."""
+    for name in root.names("/sys/block"):
+        if name.startswith(_IN_MEMORY) or root.names(f"/sys/block/{name}/slaves"):
+            continue
+        counts = (root.text(f"/sys/block/{name}/stat") or "").split()
+        for word, place in (("received", _READ), ("sent", _WRITTEN)):
+            if len(counts) > place and counts[place].isdecimal():
+                sample.bytes[STORAGE, name, word] = int(counts[place]) * _SECTOR
 
 
 def rates_between(before: Sample, after: Sample, seconds: float) -> dict[tuple[str, str, str], float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from waywiser.monitor.counters import KIND_NAMES, Sample, moved_between, packets_between
+from waywiser.monitor.counters import KIND_NAMES, LINKS, Sample, moved_between, packets_between
 from waywiser.prove.benchmarks import Benchmark, Times
 from waywiser.prove.prove import AGAIN, Proof
 from waywiser.units import format_bytes
@@ -36,7 +36,7 @@ class Carried:
 
         The kernel's network also counts the packets of a software RDMA card.
         """
-        return [kind for kind in KIND_NAMES if self._bytes(kind) >= _NOTICED * max(self.runs, 1)]
+        return [kind for kind in LINKS if self._bytes(kind) >= _NOTICED * max(self.runs, 1)]
 
     def _bytes(self, kind: str) -> int:
         return self.bytes.get(kind, 0) + self.packets.get(kind, 0) * _PACKET

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.files import write_text_atomically
-from waywiser.monitor.counters import KIND_NAMES, NVLINK, RDMA, Sample, fresh, moved_between, read_counters
+from waywiser.monitor.counters import KIND_NAMES, LINKS, NVLINK, RDMA, Sample, fresh, moved_between, read_counters
 from waywiser.progress import say
 from waywiser.units import format_bytes
 
@@ -35,7 +35,7 @@ class Watched:
     @property
     def roads(self) -> list[str]:
         """The paths that carried more than background traffic."""
-        return [kind for kind, count in self.moved.items() if count >= _NOTICED]
+        return [kind for kind in LINKS if self.moved.get(kind, 0) >= _NOTICED]
 
     def lines(self) -> list[str]:
         """For people."""
