@@ -98,6 +98,10 @@ class Plan:
         """The rows of collectives and of what else the ranks of any group do together."""
         return [row for row in self.rows if not (row.pairs or row.shape or row.partner)]
 
+    def of_files(self) -> list[PlanRow]:
+        """The rows of files, of all file systems."""
+        return [row for row in self.rows if row.operation.startswith("file_")]
+
 
 def _row(value: Json) -> PlanRow:
     of_messages = "pairs" in value

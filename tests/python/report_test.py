@@ -84,6 +84,24 @@ def test_content(tmp_path: Path) -> None:
     assert sum(len(one["series"]) for group in groups for one in group["operations"].values()) == 132
 
 
+def test_the_ways_to_files_of_each_file_system(tmp_path: Path) -> None:
+    made_up.write(tmp_path)
+    assert '<section id="files">' not in _page(tmp_path)[0]
+    file = tmp_path / "plan.json"
+    plan = json.loads(file.read_text())
+    points = [{"bytes": 4096, "seconds": 1e-4}, {"bytes": 1 << 20, "seconds": 1e-3}]
+    row = {"operation": "file_read_many", "memory": "host", "ranks": 1, "from_bytes": 0, "to_bytes": 1 << 20}
+    row |= {"partner": "storage ext4 /data", "why": "the fastest", "expected": points}
+    ways = [{"way": "io_uring(depth=8)", "ratio": 1}, {"way": "direct", "ratio": 1.5}]
+    plan["rows"] += [{**row, "ways": ways}, {**row, "ways": ways, "memory": "gpu"}]
+    file.write_text(json.dumps(plan))
+    page, _ = _page(tmp_path)
+    words = " ".join(re.sub("<[^>]+>", " ", page[page.index('<section id="files">') :]).split())
+    assert "ext4 /data, host memory 1 range" in words
+    assert "ext4 /data, gpu memory 1 range" in words
+    assert "read-many 1 B to 1 MiB io uring(depth=8) 100 µs at 4 KiB 1.00 ms at 1 MiB direct 1.50 × the time" in words
+
+
 @pytest.mark.parametrize(
     "key", ["mechanism", "machine", "name", "reason", "why", "limit_source", "via", "created", "driver"]
 )

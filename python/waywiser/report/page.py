@@ -117,6 +117,13 @@ def _sections(
             "Between processes of this machine. Sizes: one rank's block, or the whole in a broadcast or reduction.",
         ),
         (
+            "files",
+            "Files",
+            "The ways to files",
+            sections.files(results),
+            "Of each file system that `waywiser tune --storage` measured; of read-many the size is that of one part.",
+        ),
+        (
             "verification",
             "Verification",
             "Verification",

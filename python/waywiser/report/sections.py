@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from waywiser import _core
@@ -160,22 +161,30 @@ def choice_tables(rows: list[Choice]) -> Markup | None:
 def collectives(results: Results) -> Markup | None:
     """The rows of the plan for collectives, a collapsible part for each memory and number of ranks."""
     rows = results.plan.of_groups() if results.plan else []
+    return _row_tables("Collective", rows, lambda row: f"{row.ranks} ranks, {row.memory} memory")
+
+
+def files(results: Results) -> Markup | None:
+    """The rows of the plan for files, a collapsible part for each file system and memory."""
+    rows = results.plan.of_files() if results.plan else []
+    return _row_tables("Operation", rows, lambda row: f"{row.partner.removeprefix('storage ')}, {row.memory} memory")
+
+
+def _row_tables(first: str, rows: Sequence[PlanRow], title: Callable[[PlanRow], str]) -> Markup | None:
     parts = []
-    kinds = list(dict.fromkeys((row.memory, row.ranks) for row in rows))
-    for memory, ranks in kinds:
-        mine = [row for row in rows if (row.memory, row.ranks) == (memory, ranks)]
-        cells = _blank_repeats([_collective_cells(row) for row in mine])
-        summary = el(
-            "summary", el("b", f"{ranks} ranks, {memory} memory"), el("small", count_words(len(mine), "range"))
-        )
-        parts.append(el("details", summary, table(_COLLECTIVE_HEAD, cells), open=len(kinds) <= 2))
+    titles = list(dict.fromkeys(map(title, rows)))
+    for one in titles:
+        mine = [row for row in rows if title(row) == one]
+        summary = el("summary", el("b", one), el("small", count_words(len(mine), "range")))
+        cells = table((first, *_ROW_HEAD), _blank_repeats([_row_cells(row) for row in mine]))
+        parts.append(el("details", summary, cells, open=len(titles) <= 2))
     return join(parts) if parts else None
 
 
-_COLLECTIVE_HEAD = ("Collective", "Sizes", "Way", "Time", "At the largest", "Runner-up", "Why")
+_ROW_HEAD = ("Sizes", "Way", "Time", "At the largest", "Runner-up", "Why")
 
 
-def _collective_cells(row: PlanRow) -> list[Child]:
+def _row_cells(row: PlanRow) -> list[Child]:
     (first, soonest), (last, latest) = (row.expected[0], row.expected[-1]) if row.expected else ((0, 0.0), (0, 0.0))
     second = (
         join(row.runner_up.way.replace("_", " "), el("small", f"{row.runner_up.ratio:.2f} × the time"))
@@ -183,7 +192,7 @@ def _collective_cells(row: PlanRow) -> list[Child]:
         else "–"
     )
     return [
-        row.operation.replace("_", "-"),
+        row.operation.removeprefix("file_").replace("_", "-"),
         el("td", format_range(row.from_bytes, row.to_bytes), class_="nowrap"),
         row.way.replace("_", " "),
         number(format_seconds(soonest), f"at {format_bytes(first)}") if soonest else number("–"),
