@@ -69,14 +69,14 @@ Region output_bytes(const Group& group, nb::handle array) {
   return output_region(array, [&group] { return group.platform(); });
 }
 
-StreamUse::StreamUse(const Group& group, nb::handle stream, Place place) {
+StreamUse::StreamUse(const PlatformSource& platform, nb::handle stream, Place place) {
   if (stream.is_none() || !place.is_gpu()) return;
   GpuStream* ours = nullptr;
   if (nb::try_cast(stream, ours, false)) {
     stream_ = ours->stream.get();
     return;
   }
-  borrowed_ = group.platform()->borrow_stream(place, nb::cast<std::uintptr_t>(stream));
+  borrowed_ = platform()->borrow_stream(place, nb::cast<std::uintptr_t>(stream));
   stream_ = borrowed_.get();
 }
 

@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "bindings/array.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/group/group.hpp"
 
@@ -23,12 +25,18 @@ Region output_bytes(const Group& group, nanobind::handle array);
 // that has the array. None for arrays of the host.
 class StreamUse {
  public:
-  StreamUse(const Group& group, nanobind::handle stream, Place place);
+  StreamUse(const Group& group, nanobind::handle stream, Place place)
+      : StreamUse([&group] { return group.platform(); }, stream, place) {}
+  StreamUse(const PlatformSource& platform, nanobind::handle stream, Place place);
 
   Stream* stream() const noexcept { return stream_; }
   // For calls that are complete when they return: what was enqueued comes first.
   void settle(Group& group) const {
     if (stream_ != nullptr) group.synchronize(*stream_);
+  }
+  // The same without a group. Throws timeout.
+  void settle() const {
+    if (stream_ != nullptr) stream_->synchronize(Deadline::in(usual_timeout()));
   }
 
  private:

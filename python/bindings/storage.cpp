@@ -24,7 +24,8 @@ using namespace nb::literals;
 namespace waywiser {
 namespace {
 
-using Parts = std::vector<std::pair<Bytes, nb::object>>;
+// Offset, array, and the stream in which the array is used, as StreamUse takes it.
+using Parts = std::vector<std::tuple<Bytes, nb::object, nb::object>>;
 
 class PyStorageFile {
  public:
@@ -33,18 +34,30 @@ class PyStorageFile {
 
   void read(const Parts& parts) {
     std::vector<FilePart> wanted;
-    for (const auto& [offset, array] : parts) wanted.push_back({offset, output_region(array, platform())});
-    without_gil([&] { file_.read(wanted); });
+    std::vector<StreamUse> uses;
+    for (const auto& [offset, array, stream] : parts) {
+      wanted.push_back({offset, output_region(array, platform())});
+      uses.emplace_back(platform(), stream, wanted.back().memory.place);
+    }
+    without_gil([&] {
+      for (const StreamUse& each : uses) each.settle();
+      file_.read(wanted);
+    });
   }
 
   // Only reads the arrays.
   void write(const Parts& parts) {
     std::vector<FilePart> given;
-    for (const auto& [offset, array] : parts) {
+    std::vector<StreamUse> uses;
+    for (const auto& [offset, array, stream] : parts) {
       const ConstRegion from = input_region(array, platform());
       given.push_back({offset, {const_cast<std::byte*>(from.data), from.bytes, from.place}});
+      uses.emplace_back(platform(), stream, from.place);
     }
-    without_gil([&] { file_.write(given); });
+    without_gil([&] {
+      for (const StreamUse& each : uses) each.settle();
+      file_.write(given);
+    });
   }
 
   File& core() noexcept { return file_; }
@@ -96,7 +109,7 @@ void bind_storage(nb::module_& m) {
       .def(nb::init<const std::string&, bool, const FilePlan&, const std::string&, const Gpus*>(), "path"_a, "writes"_a,
            "plan"_a, "way"_a, "gpus"_a.none() = nb::none())
       .def("size", [](PyStorageFile& self) { return outside([&] { return self.core().size(); }); })
-      .def("read", &PyStorageFile::read, "parts"_a, "Parts: offset and array of each.")
+      .def("read", &PyStorageFile::read, "parts"_a, "Parts: offset, array and stream of each.")
       .def("write", &PyStorageFile::write, "parts"_a)
       .def("close", [](PyStorageFile& self) { without_gil([&] { self.core().close(); }); })
       .def("discard", [](PyStorageFile& self) { outside([&] { self.core().discard(); }); })

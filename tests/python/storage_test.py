@@ -56,6 +56,27 @@ def test_futures_complete_in_their_order(tmp_path: Path) -> None:
         assert all(np.array_equal(each.result(60), values(5000, seed)) for seed, each in enumerate(found))
 
 
+@pytest.mark.parametrize("started", [False, True])
+def test_what_is_enqueued_on_the_stream_of_an_array_comes_before_its_bytes_move(tmp_path: Path, started: bool) -> None:
+    gpus, path, wanted = ww.virtual_gpus(1), tmp_path / "a", values(30_000_000)
+    stream, old, new = ww.GpuStream(gpus, 0), gpus.array(values(30_000_000, 1)), gpus.array(wanted)
+    with ww.File(path, "w", gpus=gpus) as file:
+        for _ in range(4):  # it takes longer than the call that follows
+            stream.copy(old, new)
+        if started:
+            file.start_write(old, stream=stream).result(60)
+        else:
+            file.write(old, stream=stream)
+    assert np.array_equal(np.fromfile(path, np.uint8), wanted)
+    kept = gpus.empty(30_000_000, np.uint8)
+    with ww.File(path, gpus=gpus) as file:
+        for _ in range(4):
+            stream.copy(kept, new)
+        into = file.start_read(new, stream=stream).result(60) if started else file.read_into(new, stream=stream)
+        assert into is new
+    assert np.array_equal(kept.numpy(), wanted)
+
+
 @pytest.mark.parametrize("way", ["buffered", ""])
 def test_arrays_of_gpus_go_through_host_memory(tmp_path: Path, way: str) -> None:
     gpus, path, wanted = ww.virtual_gpus(2), tmp_path / "a", values(40_000_007)  # more than all buffers hold

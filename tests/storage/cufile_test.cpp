@@ -96,6 +96,14 @@ TEST_F(CuFileRoad, FailsWithPathOffsetAndReason) {
   ::setenv("FAKE_CUFILE_ERROR", "-5009", 1);
   EXPECT_EQ(reason([&] { file.read(4096, into.region().slice(0, 100)); }),
             path + ": cannot read 100 bytes at 4096: cuFileRead: the GPU is not supported");
+  ::unsetenv("FAKE_CUFILE_ERROR");
+  ::setenv("FAKE_CUFILE_MOST", "0", 1);
+  EXPECT_EQ(
+      reason([&] { File::replace(folder_ / "b", by("cufile")).write(0, ConstRegion(into.region().slice(0, 9))); }),
+      (folder_ / "b").string() +
+          ": cannot write 9 bytes at 0: the rest of it was not written, and no reason was given");
+  EXPECT_EQ(reason([&] { file.read(10'000, into.region().slice(0, 1)); }),
+            path + ": cannot read 1 bytes at 10000: the file ends at 10000");
   std::vector<std::byte> here(10);
   EXPECT_EQ(reason([&] { file.read(0, region_of(here)); }), "the way that was set serves arrays in GPU memory alone");
 }

@@ -1,8 +1,12 @@
 #include "waywiser/storage/file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "tests/storage/storage_folder.hpp"
@@ -11,6 +15,7 @@
 #include "waywiser/policy/plan.hpp"
 #include "waywiser/storage/file_ways.hpp"
 #include "waywiser/storage/mount.hpp"
+#include "waywiser/storage/replaced_file.hpp"
 #include "waywiser/storage/storage_file.hpp"
 
 namespace waywiser {
@@ -35,7 +40,7 @@ TEST(File, IsReplacedWholeOrNotAtAll) {
     File file = File::replace(folder / "a");
     file.write(0, region_of(after));
     EXPECT_EQ(bytes_of_file(folder / "a"), before);
-    EXPECT_EQ(folder.files(), 2u);
+    EXPECT_LE(folder.files(), 2u);  // it may have a temporary name
   }
   EXPECT_EQ(folder.files(), 1u);
   EXPECT_EQ(bytes_of_file(folder / "a"), before);
@@ -45,6 +50,44 @@ TEST(File, IsReplacedWholeOrNotAtAll) {
   file.close();
   EXPECT_EQ(bytes_of_file(folder / "a"), after);
   EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(File, IsReplacedUnderATemporaryNameWhereTheFileSystemHasNoFilesWithoutOne) {
+  const StorageFolder folder;
+  put_file(folder / "a", storage_bytes(5000));
+  const std::vector<std::byte> after = storage_bytes(70'001, 2);
+  for (const bool committed : {false, true}) {
+    ReplacedFile target(folder / "a");
+    const StorageFile file = target.make(true);
+    EXPECT_EQ(folder.files(), 2u);
+    file.transfer(FileUse::write, file.cached_descriptor(),
+                  {0, {const_cast<std::byte*>(after.data()), after.size(), host(0)}});
+    if (committed) target.commit(file);
+  }
+  EXPECT_EQ(bytes_of_file(folder / "a"), after);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(File, OfAKilledProcessLeavesNothingBehind) {
+  const StorageFolder folder;
+  const std::vector<std::byte> before = storage_bytes(5000);
+  std::vector<std::byte> after = storage_bytes(70'001, 2);
+  put_file(folder / "a", before);
+  const int probe = ::open((folder / ".").c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (probe < 0) GTEST_SKIP() << "this file system has no files without a name";
+  ::close(probe);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    File file = File::replace(folder / "a");
+    file.write(0, region_of(after));
+    ::raise(SIGKILL);
+  }
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(folder.files(), 1u);
+  EXPECT_EQ(bytes_of_file(folder / "a"), before);
 }
 
 TEST(File, ACallOfAnotherThreadEndsBeforeTheFile) {
@@ -143,6 +186,26 @@ TEST(File, TakesTheWayOfThePlanForItsFileSystemAndSize) {
   EXPECT_EQ(File::replace(folder / "b", options).way(0, 100), "buffered(threads=3)");
   const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_NE(told.find("file_write by mmap, which the plan has from 0 on, does not run"), std::string::npos) << told;
+}
+
+TEST(File, LeavesAWayThatTakesMuchLongerThanThePlanSays) {
+  const StorageFolder folder;
+  std::vector<std::byte> bytes = storage_bytes(8 << 20);
+  put_file(folder / "a", bytes);
+  const std::string storage = storage_of(StorageFile::for_reading(folder / "a"));
+  Plan plan;
+  plan.rows = {row(FileWork::read_cached, 0, no_end, "mmap(threads=1)", storage)};
+  plan.rows[0].expected = {{8 << 20, 1e-9}};  // no machine reads that fast
+  write_json(folder / "plan.json", to_json(plan));
+  File file = File::open(folder / "a", {FilePlan::of(folder / "plan.json")});
+  std::vector<std::byte> into(bytes.size());
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 1'000'000 && file.way(0, into.size()) == "mmap(threads=1)"; ++i) file.read(0, region_of(into));
+  EXPECT_EQ(file.way(0, into.size()), "buffered(threads=3)");
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("file_read_cached by mmap(threads=1) takes "), std::string::npos) << told;
+  file.read(0, region_of(into));
+  EXPECT_EQ(into, bytes);
 }
 
 TEST(Mount, IsTheLongestThatHoldsThePath) {

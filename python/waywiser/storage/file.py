@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from waywiser import _core
 from waywiser.errors import InputError
+from waywiser.group.arrays import stream_for
 from waywiser.storage.usual_plan import file_plan
 
 if TYPE_CHECKING:
-    from waywiser.group import Array, Gpus
+    from waywiser.group import Array, Gpus, Stream
 
 A = TypeVar("A", bound="Array")
 R = TypeVar("R")
@@ -23,11 +24,12 @@ class File:
     """A file or block device, to read ("r") or to write ("w").
 
     Arrays are contiguous, in host memory or in that of `gpus`; `offset` is in bytes of the file. A call reads or writes
-    all bytes, or raises TransferError with path and offset: also if the file ends before. A file that is written gets
-    its name, in the place of the one before, in close(), which the end of a `with` block calls; if the block raises,
-    what was there stays. `plan`: a file of `waywiser tune --storage`; else WAYWISER_PLAN, or plan.json of the folder of
-    results; without any, defaults. `way`: this way alone, such as "io_uring(depth=8)". Calls of several threads take
-    turns.
+    all bytes, or raises TransferError with path and offset: also if the file ends before. What was enqueued on
+    `stream`, else on an array's current stream, comes first; a call is complete when it returns. A file that is written
+    gets its name, in the place of the one before, in close(), which the end of a `with` block calls; if the block
+    raises, what was there stays. `plan`: a file of `waywiser tune --storage`; else WAYWISER_PLAN, or plan.json of the
+    folder of results; without any, defaults. `way`: this way alone, such as "io_uring(depth=8)". Calls of several
+    threads take turns.
     """
 
     def __init__(
@@ -50,30 +52,35 @@ class File:
         """Bytes of the file now."""
         return self._core.size()
 
-    def read_into(self, array: A, offset: int = 0) -> A:
+    def read_into(self, array: A, offset: int = 0, *, stream: Stream = None) -> A:
         """Fills the array, or a slice of one, with the bytes from `offset` on. Returns it."""
-        self._core.read([(offset, array)])
-        return array
+        return self._read(array, offset, stream_for(stream, array))
 
-    def write(self, array: Array, offset: int = 0) -> None:
+    def write(self, array: Array, offset: int = 0, *, stream: Stream = None) -> None:
         """Writes the bytes of the array from `offset` on. What no call writes is zero."""
-        self._core.write([(offset, array)])
+        self._core.write([(offset, array, stream_for(stream, array))])
 
-    def read_many(self, parts: Iterable[tuple[int, Array]]) -> None:
+    def read_many(self, parts: Iterable[tuple[int, Array]], *, stream: Stream = None) -> None:
         """Fills many arrays at once, each from its offset."""
-        self._core.read(list(parts))
+        self._core.read([(offset, array, stream_for(stream, array)) for offset, array in parts])
 
-    def write_many(self, parts: Iterable[tuple[int, Array]]) -> None:
+    def write_many(self, parts: Iterable[tuple[int, Array]], *, stream: Stream = None) -> None:
         """Writes many arrays at once, each from its offset on."""
-        self._core.write(list(parts))
+        self._core.write([(offset, array, stream_for(stream, array)) for offset, array in parts])
 
-    def start_read(self, array: A, offset: int = 0) -> Future[A]:
+    def start_read(self, array: A, offset: int = 0, *, stream: Stream = None) -> Future[A]:
         """read_into() in a thread of this file, in the order of the calls; `result()` returns the array."""
-        return self._started(lambda: self.read_into(array, offset))
+        used = stream_for(stream, array)  # of this thread
+        return self._started(lambda: self._read(array, offset, used))
 
-    def start_write(self, array: Array, offset: int = 0) -> Future[None]:
+    def start_write(self, array: Array, offset: int = 0, *, stream: Stream = None) -> Future[None]:
         """write() in a thread of this file; leave the array as it is until `result()` has returned."""
-        return self._started(lambda: self.write(array, offset))
+        used = stream_for(stream, array)
+        return self._started(lambda: self._core.write([(offset, array, used)]))
+
+    def _read(self, array: A, offset: int, used: Any) -> A:
+        self._core.read([(offset, array, used)])
+        return array
 
     def way(self, nbytes: int, offset: int = 0, to_gpu: bool = False) -> str:
         """The way that a call for so many bytes takes now: what is cached may go another way, and arrays in GPU memory

@@ -85,7 +85,7 @@ class Turns:
         self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
         self._folder, self.path = folder, str(folder / "read")
         made = _core.File(self.path, True, _core.FilePlan(), "buffered")
-        made.write([(0, self._bytes)])
+        made.write([(0, self._bytes, None)])
         made.close()
         self._files: dict[tuple[str, str], _core.File] = {}
         self._written = 0
@@ -119,16 +119,16 @@ class Turns:
         count = _PARTS if work == MANY else 1
         blocks = (len(self._bytes) - size) // 4096 + 1
         offsets = [int(block) * 4096 for block in self._draw.integers(0, blocks, count)]
-        parts = [(offset, self._array(memory, size)) for offset in offsets]
+        parts = [(offset, self._array(memory, size), None) for offset in offsets]
         file = self._file(memory, way)
         if work == CACHED:
-            self._file(HOST, "buffered").read([(offset, numpy.empty(size, numpy.uint8)) for offset in offsets])
+            self._file(HOST, "buffered").read([(offset, numpy.empty(size, numpy.uint8), None) for offset in offsets])
         else:
             file.drop_cache()
         begin = time.perf_counter()
         file.read(parts)
         seconds = time.perf_counter() - begin
-        for offset, array in parts:
+        for offset, array, _ in parts:
             self._compare(array.numpy() if memory == GPU else array, offset, way)
         return seconds / count
 
@@ -143,7 +143,7 @@ class Turns:
             given = self._gpus.array(given)
         file = _core.File(str(path), True, _core.FilePlan(), way, self._core_gpus(memory))
         begin = time.perf_counter()
-        file.write([(0, given)])
+        file.write([(0, given, None)])
         file.synchronize()
         seconds = time.perf_counter() - begin
         file.close()

@@ -30,7 +30,7 @@ BlockTransfer::BlockTransfer(FileUse use, const StorageFile& file, const FilePar
 bool BlockTransfer::moved(Bytes bytes, const StorageFile& file) {
   done_ += bytes;
   const bool complete = from_ + done_ >= piece_.end();
-  if (!complete && (bytes == 0 || done_ % file.block() != 0)) file.fail_at_end(piece_);
+  if (!complete && (bytes == 0 || done_ % file.block() != 0)) file.fail_short(use_, piece_);
   if (complete && bounced_ && use_ == FileUse::read)
     std::memcpy(piece_.memory.data, at_ + (piece_.offset - from_), piece_.memory.bytes);
   return complete;

@@ -21,8 +21,8 @@ class BlockTransfer {
   Bytes bytes() const noexcept { return bytes_ - done_; }
   const FilePart& piece() const noexcept { return piece_; }
 
-  // The kernel has moved so many of bytes(). True: all are there; a read that bounced is copied out. Throws io at the
-  // end of the file.
+  // The kernel has moved so many of bytes(). True: all are there; a read that bounced is copied out. Throws io if
+  // the file ends before, or if a write stops in the middle of a block.
   bool moved(Bytes bytes, const StorageFile& file);
 
  private:

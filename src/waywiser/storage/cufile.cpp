@@ -37,7 +37,7 @@ class AttachedFile {
       } catch (const Error& error) {
         file.fail(use, piece, error.what());
       }
-      if (moved == 0) file.fail_at_end(piece);
+      if (moved == 0) file.fail_short(use, piece);
       done += moved;
     }
   }

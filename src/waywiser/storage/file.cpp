@@ -1,5 +1,7 @@
 #include "waywiser/storage/file.hpp"
 
+#include <chrono>
+#include <cstdio>
 #include <mutex>
 
 #include "waywiser/base/error.hpp"
@@ -21,11 +23,25 @@ struct [[gnu::visibility("hidden")]] File::Opened {
     std::vector<FilePart> of_hosts, of_gpus;
     for (const FilePart& part : parts) (part.memory.place.is_gpu() ? of_gpus : of_hosts).push_back(part);
     const FileWork now = work(parts);
-    if (!of_hosts.empty()) ways.find(now, FileEnd::host, each).road.run(use, file, of_hosts);
+    if (!of_hosts.empty()) move(ways.find(now, FileEnd::host, each), now, of_hosts);
     if (of_gpus.empty()) return;
     const FileWays::Found found = ways.find(now, FileEnd::gpu, each);
-    if (found.end == FileEnd::gpu) return found.road.run(use, file, of_gpus);
+    if (found.end == FileEnd::gpu) return move(found, now, of_gpus);
     for (const FilePart& part : of_gpus) staging->run(found.road, use, file, part);
+  }
+
+  // Calls of one part are timed, as those of the plan are.
+  void move(const FileWays::Found& found, FileWork now, std::span<const FilePart> parts) {
+    const auto begun = std::chrono::steady_clock::now();
+    found.road.run(use, file, parts);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
+    if (parts.size() > 1) return;
+    const std::string before = text(found.ways.way());
+    const WatchedWays::Slow slow = found.ways.took(parts.front().memory.bytes, spent.count());
+    if (slow.way != nullptr)
+      std::fprintf(stderr, "waywiser: %s: %s by %s takes %.1f times the time of the plan; by %s from now on\n",
+                   file.path().c_str(), std::string(name(now)).c_str(), text(*slow.way).c_str(), slow.times,
+                   text(found.ways.way()).c_str());
   }
 
   FileWork work(std::span<const FilePart> parts) const {

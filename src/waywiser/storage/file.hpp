@@ -25,7 +25,8 @@ class [[gnu::visibility("default")]] File {
  public:
   // Throws io; invalid_input: neither a file nor a block device.
   static File open(const std::filesystem::path& path, const FileOptions& options = {});
-  // A new file in the place of `path` if there is one: under a temporary name beside it until close().
+  // A new file in the place of `path` if there is one: until close() without a name, or under a temporary one beside
+  // it.
   static File replace(const std::filesystem::path& path, const FileOptions& options = {});
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;

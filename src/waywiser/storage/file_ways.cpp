@@ -36,15 +36,16 @@ void tell(const PlanRow& row, const StorageFile& file, const std::string& why) {
                row.key.operation.c_str(), text(row.way()).c_str(), format_bytes(row.from_bytes).c_str(), why.c_str());
 }
 
-// The row's first way that serves the file; nothing falls back in silence.
-std::optional<Way> first_that_serves(const PlanRow& row, const StorageFile& file, FileUse use, FileEnd end) {
+// The row's ways that serve the file; nothing falls back in silence.
+std::vector<RankedWay> those_that_serve(const PlanRow& row, const StorageFile& file, FileUse use, FileEnd end) {
+  std::vector<RankedWay> serving;
   for (const RankedWay& each : row.ways) {
     if (end == FileEnd::host && storage_mechanism(each.way.name).end == FileEnd::gpu) continue;
     const std::optional<std::string> why = why_not(each.way, file, use);
-    if (!why) return each.way;
-    if (&each == &row.ways.front()) tell(row, file, *why);
+    if (!why) serving.push_back(each);
+    if (why && &each == &row.ways.front()) tell(row, file, *why);
   }
-  return {};
+  return serving;
 }
 
 }  // namespace
@@ -64,14 +65,15 @@ FileWays::FileWays(const StorageFile& file, FileUse use, const FilePlan& plan, c
     const Way only = parse_way(way);
     if (const auto why = why_not(only, file, use))
       throw Error(ErrorKind::unavailable, file.path() + ": " + way + " does not serve it: " + *why);
-    for (const FileWork work : works_of(use)) rows_[{work, storage_mechanism(only.name).end}] = {{0, no_end, only}};
+    for (const FileWork work : works_of(use))
+      rows_[{work, storage_mechanism(only.name).end}] = {{0, no_end, WatchedWays({{only}})}};
     return;
   }
   if (plan.plan() != nullptr) add_planned(file, use, *plan.plan());
   for (const FileWork work : works_of(use))
     for (const Way& each : default_ways(work))
       if (!why_not(each, file, use)) {
-        rows_[{work, FileEnd::host}].push_back({0, no_end, each});
+        rows_[{work, FileEnd::host}].push_back({0, no_end, WatchedWays({{each}})});
         break;
       }
 }
@@ -83,26 +85,30 @@ void FileWays::add_planned(const StorageFile& file, FileUse use, const Plan& pla
     const FileEnd end = row.key.memory == "gpu" ? FileEnd::gpu : FileEnd::host;
     for (const FileWork work : works_of(use)) {
       if (row.key.operation != name(work)) continue;
-      if (std::optional<Way> way = first_that_serves(row, file, use, end))
-        rows_[{work, end}].push_back({row.from_bytes, row.to_bytes, *std::move(way)});
+      std::vector<RankedWay> ways = those_that_serve(row, file, use, end);
+      if (ways.empty()) continue;
+      const bool whole = ways.front().way == row.way();  // the times are the first one's
+      WatchedWays watched(std::move(ways), whole ? row.expected : decltype(row.expected)());
+      rows_[{work, end}].push_back({row.from_bytes, row.to_bytes, std::move(watched)});
     }
   }
 }
 
-const FileWays::Row& FileWays::row(FileWork work, FileEnd end, Bytes bytes) const {
+FileWays::Row& FileWays::row(FileWork work, FileEnd end, Bytes bytes) {
   for (const FileEnd wanted : {end, FileEnd::host})
     if (const auto rows = rows_.find({work, wanted}); rows != rows_.end())
-      for (const Row& each : rows->second)
+      for (Row& each : rows->second)
         if (bytes >= each.from && bytes <= each.to) return each;
   throw Error(ErrorKind::unavailable, "the way that was set serves arrays in GPU memory alone");
 }
 
 FileWays::Found FileWays::find(FileWork work, FileEnd end, Bytes bytes) {
-  const Way& way = row(work, end, bytes).way;
+  WatchedWays& ways = row(work, end, bytes).ways;
+  const Way& way = ways.way();
   const StorageMechanism& mechanism = storage_mechanism(way.name);
   std::unique_ptr<FileRoad>& road = roads_[text(way)];
   if (!road) road = mechanism.open(way);
-  return {*road, mechanism.end};
+  return {*road, ways, mechanism.end};
 }
 
 }  // namespace waywiser

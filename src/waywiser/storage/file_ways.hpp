@@ -9,6 +9,7 @@
 
 #include "waywiser/storage/file_plan.hpp"
 #include "waywiser/storage/storage_mechanism.hpp"
+#include "waywiser/storage/watched_ways.hpp"
 
 namespace waywiser {
 
@@ -27,21 +28,22 @@ class FileWays {
 
   struct Found {
     FileRoad& road;
+    WatchedWays& ways;
     FileEnd end;  // what its parts are in: parts of GPUs go through host memory if it is the host's
   };
   // For so many bytes, of each part if there are many, in memory of `end`. Throws unavailable: the only way serves GPU
   // memory, and this is the host's.
   Found find(FileWork work, FileEnd end, Bytes bytes);
   // The way that find() takes.
-  const Way& way(FileWork work, FileEnd end, Bytes bytes) const { return row(work, end, bytes).way; }
+  const Way& way(FileWork work, FileEnd end, Bytes bytes) { return row(work, end, bytes).ways.way(); }
 
  private:
   struct Row {
     Bytes from = 0, to = 0;  // inclusive
-    Way way;
+    WatchedWays ways;
   };
   void add_planned(const StorageFile& file, FileUse use, const Plan& plan);
-  const Row& row(FileWork work, FileEnd end, Bytes bytes) const;
+  Row& row(FileWork work, FileEnd end, Bytes bytes);
 
   // Of hosts' memory the last one serves all sizes; what has no row of GPUs' goes as hosts' does.
   std::map<std::pair<FileWork, FileEnd>, std::vector<Row>> rows_;

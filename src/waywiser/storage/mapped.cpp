@@ -53,7 +53,7 @@ class Mapped final : public FileRoad {
  private:
   static void read(const StorageFile& file, const FilePart& part) {
     // The last page that is mapped is whole, with zeros beyond the end.
-    if (part.end() > file.size()) file.fail_at_end(part);
+    if (part.end() > file.size()) file.fail_short(FileUse::read, part);
     const MappedPart pages(file, part);
     for (Bytes done = 0; done < part.memory.bytes;) {
       const Bytes left = part.memory.bytes - done;
@@ -65,7 +65,7 @@ class Mapped final : public FileRoad {
       const FilePart rest{part.offset + done, part.memory.slice(done, left)};
       file.fail(FileUse::read, rest, errno == EFAULT ? "a page of it cannot be read" : last_system_error());
     }
-    if (file.size() < part.end()) file.fail_at_end(part);
+    if (file.size() < part.end()) file.fail_short(FileUse::read, part);
   }
 
   RoadShape shape_;

@@ -117,7 +117,7 @@ void StorageFile::transfer(FileUse use, int descriptor, const FilePart& piece) c
         use == FileUse::read ? ::pread(descriptor, at, left, offset) : ::pwrite(descriptor, at, left, offset);
     if (moved < 0 && errno == EINTR) continue;
     if (moved < 0) fail(use, {piece.offset + done, piece.memory.slice(done, left)}, last_system_error());
-    if (moved == 0) fail_at_end(piece);
+    if (moved == 0) fail_short(use, piece);
     done += static_cast<Bytes>(moved);
   }
 }
@@ -128,8 +128,10 @@ void StorageFile::fail(FileUse use, const FilePart& piece, const std::string& wh
                                  ": " + why);
 }
 
-void StorageFile::fail_at_end(const FilePart& piece) const {
-  fail(FileUse::read, piece, "the file ends at " + std::to_string(size()));
+void StorageFile::fail_short(FileUse use, const FilePart& piece) const {
+  fail(use, piece,
+       use == FileUse::read ? "the file ends at " + std::to_string(size())
+                            : "the rest of it was not written, and no reason was given");
 }
 
 }  // namespace waywiser

@@ -40,7 +40,8 @@ class StorageFile {
   void transfer(FileUse use, int descriptor, const FilePart& piece) const;
   // Throws io: "PATH: cannot read 4096 bytes at 8192: WHY".
   [[noreturn]] void fail(FileUse use, const FilePart& piece, const std::string& why) const;
-  [[noreturn]] void fail_at_end(const FilePart& piece) const;
+  // Throws io for a piece of which fewer bytes moved than it has, without an error of the system.
+  [[noreturn]] void fail_short(FileUse use, const FilePart& piece) const;
 
  private:
   void open_direct(FileUse use);
