@@ -125,6 +125,14 @@ def test_output_of_one_rank_is_the_same(page: str) -> None:
     assert example(1, f"{page}.py") == (0, shown(page), "")
 
 
+def test_files_of_three_ranks_are_read_by_two(tmp_path: Path) -> None:
+    folder = tmp_path / "field"
+    folder.mkdir()
+    for ranks, line in zip((3, 2), shown("14_files"), strict=True):
+        assert example(ranks, "14_files.py", str(folder)) == (0, [line], "")
+    assert sorted(path.name for path in folder.iterdir()) == ["1.0", "1.400", "1.800", "2.0", "2.600", "newest"]
+
+
 def test_the_page_on_faults_goes_on_after_a_rank_was_killed(tmp_path: Path) -> None:
     saved = tmp_path / "weights.npz"
     code, lines, errors = example(3, "07_faults.py", str(saved), "50")
