@@ -133,18 +133,14 @@ def test_the_answer_as_json_and_as_text(run: Run) -> None:
     code, out, err = run(*WORDS, "--parallel", "tensor=2", "--json")
     assert code == 0, err
     told: dict[str, Any] = json.loads(out)
-    jsonschema = pytest.importorskip("jsonschema")
-    from schemas_test import validator
-
-    assert not list(validator("step").iter_errors(told)), jsonschema
     assert told["simulated"] and told["parallel"]["data"] == 8 and told["gpu"]["peak"] == 312e12
     assert told["seconds"] == pytest.approx(told["compute"] + told["exposed"] + told["bubble"])
     assert {one["name"] for one in told["collectives"]} == {"tensor", "gradients"}
     names = {one["change"] for one in told["changes"]}
     assert {"ports of twice the rate (PCIe is the limit)", "twice as many NVLinks", "without overlap"} <= names
-    code, out, err = run(*WORDS, "--parallel", "tensor=2")
+    code, out, err = run(*WORDS, "--parallel", "tensor=2", "--nodes", "1")
     assert code == 0 and out.count("SIMULATED") == 3 and "tensor: all_reduce" in out, err
-    assert "their sum" not in out and "computation" in out
+    assert "computation" in out and "parameters, gradients and optimizer take 9.69 GiB of a GPU" in out
 
 
 def test_changes_are_simulated_and_not_estimated() -> None:

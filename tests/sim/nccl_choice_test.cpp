@@ -46,6 +46,21 @@ TEST(NcclChoice, LeavesOutNothingThatIsFaster) {
   }
 }
 
+// Rings of many ranks are left out unseen for small messages; a run of each says that it is right.
+TEST(NcclChoice, LeavesOutRingsOfManyRanks) {
+  const NodeModel node = node_of("dgx-a100");
+  const Ran ran = simulate(node, cluster(32), all_reduce("nccl", 8));
+  int left_out = 0;
+  for (const NcclTried& one : ran.tried) {
+    if (one.algorithm != "nccl_ring" || one.why_not.empty()) continue;
+    CollectiveTrial ring = all_reduce("nccl_ring", 8);
+    ring.protocol = one.protocol;
+    EXPECT_GT(simulate(node, cluster(32), ring).seconds, ran.seconds) << one.protocol;
+    ++left_out;
+  }
+  EXPECT_GE(left_out, 2);
+}
+
 TEST(NcclChoice, SmallMessagesTakeFlagsLargeOnesRates) {
   const NodeModel node = node_of("dgx-a100");
   EXPECT_EQ(simulate(node, cluster(2), all_reduce("nccl", 8)).protocol, "LL");

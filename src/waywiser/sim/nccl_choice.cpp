@@ -14,16 +14,19 @@ namespace {
 std::vector<std::pair<std::string, std::string>> candidates() {
   std::vector<std::pair<std::string, std::string>> all{{"nccl_nvls", "Simple"}, {"nccl_collnet", "Simple"}};
   for (const char* protocol : nccl_protocols)
-    for (const char* algorithm : {"nccl_ring", "nccl_tree"}) all.emplace_back(algorithm, protocol);
+    for (const char* algorithm : {"nccl_tree", "nccl_ring"}) all.emplace_back(algorithm, protocol);
   return all;
 }
 
-// No run by this protocol takes less: its bus bandwidth is at most `most`.
+// No run takes less: the bus bandwidth of the protocol is at most `most`, and each rank of a ring sends one message
+// after the other.
 Seconds least_time(const NodeModel& node, const CollectiveTrial& trial, int ranks, int ranks_of_node) {
   if (trial.algorithm != "nccl_ring" && trial.algorithm != "nccl_tree") return 0;
   const NcclProtocol protocol = nccl_protocol(node, trial, std::max(1, ranks / ranks_of_node));
   const double parts = (trial.operation == Collective::all_reduce ? 2.0 : 1.0) * (ranks - 1) / ranks;
-  return parts * static_cast<double>(trial.bytes) / protocol.most;
+  const double messages = trial.algorithm == "nccl_ring" ? parts * ranks : 1;
+  const Seconds start = std::max(0.0, node.costs()["step.start"] + protocol.later);
+  return std::max(parts * static_cast<double>(trial.bytes) / protocol.most, messages * start);
 }
 
 std::string adding_switch(const Topology& topology) {
@@ -54,7 +57,7 @@ Ran nccl_choice(const NodeModel& node, const ClusterSpec& cluster, const Collect
     NcclTried told{algorithm, protocol, 0, ""};
     try {
       if (best.seconds > 0 && least_time(node, one, ranks, of_node) > best.seconds)
-        throw Error(ErrorKind::unavailable, "its rate is too low for so many bytes");
+        throw Error(ErrorKind::unavailable, "it cannot be faster than what was tried before");
       Ran ran = simulate(node, cluster, one);
       told.seconds = ran.seconds;
       if (best.seconds <= 0 || ran.seconds < best.seconds) {
