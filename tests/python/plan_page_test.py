@@ -28,11 +28,16 @@ def plain(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
-def test_the_commands_print_what_the_page_shows(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("page", "lines"), [(PAGE.split("\n## 5")[0], 12), pytest.param(PAGE, 16, marks=pytest.mark.long)]
+)
+def test_the_commands_print_what_the_page_shows(
+    page: str, lines: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     printed: list[str] = []
     shown = 0
-    for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
+    for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
         if language == "text":
             at = 0
             for line in plain(text):  # in this order
@@ -45,7 +50,7 @@ def test_the_commands_print_what_the_page_shows(run: Run, tmp_path: Path, monkey
             code, out, err = run(*shlex.split(command)[1:])
             assert code == 0, err
             printed += plain(out)
-    assert shown >= 14
+    assert shown == lines
 
 
 def row(name: str) -> list[float]:

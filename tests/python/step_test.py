@@ -177,6 +177,13 @@ def test_bad_input_is_one_line(run: Run, option: str, value: str, said: str) -> 
     assert (code, out) == (2, "") and said in err.strip().splitlines()[-1]
 
 
+def test_nodes_without_a_network_have_no_step(run: Run) -> None:
+    words = ["simulate", "step", "--machine", "recorded-4xh200", "--model", "parameters=1e9,layers=16,batch=64"]
+    code, out, err = run(*words, "--nodes", "2")
+    assert (code, out) == (2, "") and "has no NIC with a known rate" in err
+    assert run(*words, "--nodes", "1")[0] == 0
+
+
 def test_the_options_of_a_step_are_not_for_transfers(run: Run) -> None:
     code, _, err = run("simulate", "latency", "--machine", "hse-a", "--gpu", "utilisation=1")
     assert code == 2 and "--gpu is not for latency" in err
