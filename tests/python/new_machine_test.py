@@ -188,3 +188,18 @@ def test_gpudirect_rdma_can_be_impossible(run: Run, tmp_path: Path) -> None:
         assert run("simulate", "latency", "--machine", file, "--sizes", "8")[1].count("cannot reach") == 0
         told[" ".join(word)] = cases
     assert told[""]["on"] < told[""]["off"] == told["--no-gdr"]["on"] == told["--no-gdr"]["off"]
+
+
+def test_each_kind_of_network_has_its_latency(run: Run, tmp_path: Path) -> None:
+    """Of a small message between hosts: InfiniBand before RoCE before Slingshot before EFA, which is assumed."""
+    found = []
+    for nic in ("2xCX6", "2xCX7-RoCE@200", "2xSS11", "2xEFA"):
+        file = str(tmp_path / "mine.json")
+        assert run("machine", "new", "--gpus", "4xA100", "--cpus", "2x7742", "--nics", nic, "--out", file)[0] == 0
+        words = ("latency", "--machine", file, "--sizes", "8", "--pair", "host0-to-host0", "--json")
+        told = json.loads(run("simulate", *words)[1])
+        found.append(told["curves"][0]["points"][0]["seconds"])
+        assumed = [one["assumed"] for one in told["assumed"] if one["parameter"] == "nic.latency"]
+        assert assumed == ["14 us from card to card" if "EFA" in nic else "a ConnectX-5's"]
+    assert found == sorted(found) and found[2] < 3e-6 and 1.4e-5 < found[3] < 1.7e-5
+    assert found[1] - found[0] == pytest.approx(210e-9) and found[2] - found[0] == pytest.approx(260e-9)

@@ -278,6 +278,7 @@ def test_what_this_machine_writes(run: Run, tmp_path: Path) -> None:
         ["doctor", "--only", "libraries,environment", "--json"],
         ["monitor", "--once", "--seconds", "0.1", "--json", "--job", "7"],
         ["bench", "all_reduce", "--machine", "hse-a", "--sizes", "8,1K", "--json"],
+        ["simulate", "step", "--machine", "hse-a", "--model", "parameters=1e9,layers=16,batch=64", "--json"],
         ["env", "--json"],
         ["network", "--json", "--seconds", "0"],
         ["network", "prove", "--json"],

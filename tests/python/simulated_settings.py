@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from verb_runs import Run
 
-from waywiser.apply import nccl_network, nccl_reduction, ucx_rails
+from waywiser.apply import nccl_network, ucx_rails
 from waywiser.apply.nearest import LEVELS
 from waywiser.apply.node_switches import NAMES, SIZES, NodePath, NodePaths, wins
 from waywiser.apply.trials import Trial, judged
@@ -118,11 +119,18 @@ def collnet(asked: Asked, value: str | None) -> None:
     if "--machine" in asked.words:
         assert value is None
         return
-    shared = ("--set", "gdr=near", "--set", "pxn=on", "--algorithms")
-    usual = ",".join(nccl_network.COLLECTIVES["all_reduce"])
+    sizes = ",".join(map(str, nccl_network.SIZES))
+    words = ("--sizes", sizes, "--set", "gdr=near", "--set", "pxn=on", "--algorithms", "nccl", "--json")
+    status, out, err = asked.run("simulate", "all_reduce", *asked.words, *words)
+    assert status == 0, err
+
+    def least(case: dict[str, Any], left_out: str) -> float:
+        tried = case["chosen"]["tried"]
+        return min(one["seconds"] for one in tried if "seconds" in one and one["algorithm"] != left_out)
+
     trials: dict[str, Trial] = {
-        setting: {"all_reduce": asked.times("all_reduce", nccl_network.SIZES, *shared, algorithms)}
-        for setting, algorithms in (("0", usual), ("1", f"{usual},{nccl_reduction.IN_NETWORK}"))
+        setting: {"all_reduce": {case["size"]: least(case, left_out) for case in json.loads(out)["cases"]}}
+        for setting, left_out in (("0", "nccl_collnet"), ("1", ""))
     }
     assert judged(trials, "0", asked.purpose).value == (value or "0")
 

@@ -1,8 +1,8 @@
 """Settings of NCCL between nodes: up to which distance NICs use GPU memory, and whether they also read it.
 
 NCCL decides once for each pair of GPU and NIC, by their distance, not by size. For a simulated machine the times are
-those of collectives on two of its nodes, each by the algorithms that NCCL has; for a measured one those of messages
-between GPUs, one way.
+those of collectives on two of its nodes, each as NCCL would choose it (broadcast: one chain, all_to_all: all pairs);
+for a measured one those of messages between GPUs, one way.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from waywiser.apply.node_switches import NodePath, between_nodes
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.simulated_times import NotTimed, collective_times
 from waywiser.apply.trials import Trial, compared, judged
+from waywiser.simulator.collectives import NCCL
 
 LEVEL, READ = "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ"
 COLLECTIVES = {
-    "all_reduce": ("ring", "double_tree"),
-    "all_gather": ("ring",),
-    "reduce_scatter": ("ring",),
+    "all_reduce": (NCCL,),
+    "all_gather": (NCCL,),
+    "reduce_scatter": (NCCL,),
     "broadcast": ("chain",),
     "all_to_all": ("direct",),
 }

@@ -18,7 +18,7 @@ from waywiser.look import in_network
 from waywiser.look.finding import Unknown
 from waywiser.look.root import Root
 
-NAME, IN_NETWORK = "NCCL_COLLNET_ENABLE", "in_network"
+NAME, IN_NETWORK = "NCCL_COLLNET_ENABLE", "in_network_reduction"
 MOST_NODES = 16  # of the cluster: more take long to simulate, and change the comparison little
 _OPERATION = "all_reduce"
 
@@ -26,7 +26,7 @@ _OPERATION = "all_reduce"
 def proposed(machine: Machine) -> Iterator[Setting | LeftOut]:
     """For machines of a cluster whose switches add."""
     cluster = machine.cluster
-    if not machine.is_simulated or cluster is None or not cluster.network.get("in_network_reduction"):
+    if not machine.is_simulated or cluster is None or not cluster.network.get(IN_NETWORK):
         return
     nodes = max(2, min(cluster.nodes, MOST_NODES))
     try:
@@ -64,10 +64,10 @@ def here(root: Root) -> Iterator[LeftOut]:
 
 def reduction_trials(machine: Machine, nodes: int) -> dict[str, Trial]:
     """Simulated times of all-reduce without ("0") and with ("1") the switches: NCCL then still has its own algorithms,
-    and is taken to choose the faster one at each size. Raises NotTimed."""
-    usual = COLLECTIVES[_OPERATION]
+    and is taken to choose the fastest one at each size. Raises NotTimed."""
+    algorithms = COLLECTIVES[_OPERATION]
     found: dict[str, Trial] = {}
-    for value, algorithms in (("0", usual), ("1", (*usual, IN_NETWORK))):
-        times = collective_times(machine, _OPERATION, algorithms, SIZES, ("near",), True, nodes)["near"]
+    for value, without in (("0", (IN_NETWORK,)), ("1", ())):
+        times = collective_times(machine, _OPERATION, algorithms, SIZES, ("near",), True, nodes, without)["near"]
         found[value] = {_OPERATION: times}
     return found

@@ -54,10 +54,12 @@ def collective_times(
     direct: Sequence[str],
     pxn: bool,
     nodes: int = 2,
+    without: Sequence[str] = (),
 ) -> dict[str, Times]:
-    """On nodes of this type, under each value of `direct`: the least time of the algorithms at each size.
-    Raises NotTimed."""
+    """On nodes of this type, under each value of `direct`: the least time of the algorithms at each size; `without`:
+    what the network does not have then. Raises NotTimed."""
     network, costs = _network(machine)
+    network = {name: value for name, value in network.items() if name not in without}
     cluster = Cluster(machine.topology.name, {**network, "nodes": nodes}, costs=costs)
     run = Collective(machine.topology, cluster, operation, sizes, algorithms, direct=direct, pxn=pxn)
     try:

@@ -15,12 +15,16 @@ from waywiser.lists import words_in
 from waywiser.plot_packages import need_plots
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.collectives import COMPARED
-from waywiser.simulator.question import cluster_of, collective_of, gpus_in, settings_of, sweep_of
+from waywiser.simulator.question import STEP, cluster_of, collective_of, gpus_in, settings_of, step_of, sweep_of
+from waywiser.simulator.step import Step, changes
+from waywiser.simulator.step import as_json as step_json
 from waywiser.simulator.sweep import OPERATIONS, WAY, Sweep, best_settings
 
 
 def simulate(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="latency, bandwidth, bidirectional, all_reduce, ...")],
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help="latency, bandwidth, bidirectional, all_reduce, ..., step")
+    ],
     machine: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="The type of the nodes. For published: NAME,...")
     ] = None,
@@ -46,6 +50,13 @@ def simulate(
     order: Annotated[
         str, typer.Option(metavar="LIST", help="For a collective: the GPUs of a node's ranks, 0,3,2,1.")
     ] = "",
+    model: Annotated[
+        str, typer.Option(metavar="LIST", help="For step: parameters=7e9,layers=32,sequence=2048,batch=512,...")
+    ] = "",
+    parallel: Annotated[
+        str, typer.Option(metavar="LIST", help="For step: tensor=1,pipeline=1,shard=no,bucket=25M,...")
+    ] = "",
+    gpu: Annotated[str, typer.Option(metavar="LIST", help="For step: peak=989e12,utilisation=0.4")] = "",
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves into a .png or .svg.")] = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
@@ -56,14 +67,21 @@ def simulate(
     """Predict a transfer or a collective on another machine or cluster."""
     if what == "published":
         return _published(words_in(machine or ""), as_json, markdown)
-    known = [*OPERATIONS, *COMPARED, "published"]
+    known = [*OPERATIONS, *COMPARED, STEP, "published"]
     if plot is not None or (trace is not None and trace.suffix != ".json"):
         need_plots(f"{plot or trace}")
     if what not in known:
         raise InputError(f"{what!r}: write one of {', '.join(known)}")
+    of_others = {"--sizes": sizes, "--vary": vary, "--algorithms": algorithms, "--order": order, "--plot": plot}
+    of_step = {"--model": model, "--parallel": parallel, "--gpu": gpu}
+    for option, value in ({**of_others, "--trace": trace} if what == STEP else of_step).items():
+        if value:
+            raise InputError(f"{option} is not for {what}")
     spec = cluster_of(machine, nodes, cluster)
-    fixed = settings_of(spec, set_ or [], what in COMPARED)
+    fixed = settings_of(spec, set_ or [], what in COMPARED or what == STEP)
     try:
+        if what == STEP:
+            return _step(step_of(spec, model, parallel, gpu, fixed), as_json)
         if what in OPERATIONS:
             sweep = sweep_of(spec, what, sizes or "8..64M", words_in(vary), fixed, pair)
             sweep.way = path
@@ -126,6 +144,7 @@ def _collective(
     from waywiser import terminal
     from waywiser.progress import bar
     from waywiser.report import simulated
+    from waywiser.report.step_tables import nccl_table
 
     run = collective_of(spec, what, sizes, vary, algorithms, fixed, order)
     nodes, chosen, direct = run.nodes, run.algorithms, run.direct
@@ -146,7 +165,25 @@ def _collective(
         typer.echo(json.dumps({"simulated": True, **told}, indent=1))
     else:
         terminal.print_result(simulated.cases_table(cases, what, title))
+        if any(case.chosen for case in cases):
+            terminal.print_result(nccl_table(cases))
         simulated.print_assumed(run.assumed)
+
+
+def _step(step: Step, as_json: bool) -> None:
+    from waywiser import terminal
+    from waywiser.progress import bar
+    from waywiser.report import simulated, step_tables
+
+    with bar("simulating") as show:
+        timed = step.run(show)
+        others = changes(step, show)
+    if as_json:
+        typer.echo(json.dumps(step_json(step, timed, others), indent=1))
+        return
+    for shown in step_tables.tables(step, timed, others):
+        terminal.print_result(shown)
+    simulated.print_assumed(step.assumed)
 
 
 def _write_trace(file: Path, trace: dict[str, Any]) -> None:

@@ -14,15 +14,18 @@ from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.costs import costs_json
 from waywiser.stages import Show, Watch
 
-# NCCL's rings and trees, over all NICs at once; not algorithms of a group.
-OF_NCCL = ("nccl_ring", "nccl_tree")
+# NCCL over all NICs at once, not algorithms of a group: "nccl" is the fastest of what the others are.
+NCCL = "nccl"
+OF_NCCL = (NCCL, "nccl_ring", "nccl_tree", "nccl_nvls", "nccl_collnet")
+# How a receiver of NCCL's rings and trees knows that data have come.
+PROTOCOLS = ("Simple", "LL", "LL128")
 # Operation -> algorithms that are compared by default.
 COMPARED = {
-    "all_reduce": ("ring", "double_tree", "hierarchical", *OF_NCCL, "in_network"),
+    "all_reduce": ("ring", "double_tree", "hierarchical", NCCL, "in_network"),
     "reduce": ("direct", "binomial_tree"),
-    "reduce_scatter": ("ring", "recursive_halving", "nccl_ring"),
+    "reduce_scatter": ("ring", "recursive_halving", NCCL),
     "broadcast": ("binomial_tree", "scatter_all_gather", "chain", "double_tree"),
-    "all_gather": ("ring", "bruck", "nccl_ring"),
+    "all_gather": ("ring", "bruck", NCCL),
     "gather": ("direct", "binomial_tree"),
     "scatter": ("direct", "binomial_tree"),
     "all_to_all": ("direct", "pairwise", "bruck"),
@@ -59,6 +62,7 @@ class Case:
     rounds: int = 0
     rounds_run: int = 0
     unavailable: str = ""
+    chosen: dict[str, Any] | None = None  # by "nccl": algorithm, protocol, and all that were tried
 
     def bus_bandwidth(self, operation: str) -> float | None:
         """Bytes per second by the convention of nccl-tests; None where it has none."""
@@ -84,6 +88,9 @@ class Collective:
     direct: Sequence[str] = (BEST,)
     ranks: int = 0
     order: Sequence[int] = ()  # the GPUs of a node that have ranks, in their order; empty: all by number
+    # Of NCCL's: groups of GPUs of a node that run the operation at once, each with the same GPUs of the other nodes.
+    groups: Sequence[Sequence[int]] = ()
+    protocol: str = PROTOCOLS[0]  # of nccl_ring and nccl_tree
     pxn: bool = False  # a message to another rail leaves by the GPU beside the NIC of that rail
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
@@ -104,7 +111,7 @@ class Collective:
         ]
 
         results = self._simulated([self._trial(name, setting, *more) for (name, _, *more), setting in tried], show)
-        gpus = len(self.order) or max(1, len(self.topology.ids("gpu")))
+        gpus = len(self.groups[0]) if self.groups else len(self.order) or max(1, len(self.topology.ids("gpu")))
         best: dict[tuple[str, str, int, int], tuple[dict[str, Any], str]] = {}
         for (case, setting), result in zip(tried, results, strict=True):
             if case not in best or result.get("seconds", math.inf) < best[case][0].get("seconds", math.inf):
@@ -121,7 +128,9 @@ class Collective:
                 continue
             seconds, messages = float(result["seconds"]), int(result["messages"])
             rounds, rounds_run = int(result["rounds"]), int(result["rounds_run"])
-            cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, messages, rounds, rounds_run))
+            chosen = result.get("chosen")
+            counts = (messages, rounds, rounds_run)
+            cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, *counts, chosen=chosen))
         return cases
 
     def _simulated(self, trials: list[dict[str, Any]], show: Show, trace: bool = False) -> list[dict[str, Any]]:
@@ -144,6 +153,8 @@ class Collective:
             "pxn": self.pxn,
             "job_bytes": self.cluster.job_bytes,
             "order": [f"gpu{gpu}" for gpu in self.order],
+            "groups": [[f"gpu{gpu}" for gpu in group] for group in self.groups],
+            "protocol": self.protocol,
         }
 
 

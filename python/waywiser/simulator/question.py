@@ -10,10 +10,14 @@ from waywiser.errors import InputError
 from waywiser.lists import sizes_in, words_in
 from waywiser.progress import say
 from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
-from waywiser.simulator.collectives import COMPARED, GDR, OF_NCCL, Collective
+from waywiser.simulator.collectives import COMPARED, GDR, PROTOCOLS, Collective
 from waywiser.simulator.costs import settings_in
+from waywiser.simulator.step import Step
 from waywiser.simulator.sweep import VARIED, Sweep
+from waywiser.simulator.training import layout_in, model_in, speed_in
 from waywiser.topology import load_topology
+
+STEP = "step"
 
 
 def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster:
@@ -33,7 +37,7 @@ def settings_of(spec: Cluster, texts: list[str], collective: bool) -> dict[str, 
     """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
     fixed, known = {}, {**VARIED, "pxn": ("off", "on")}
     if collective:
-        known["gdr"] = GDR
+        known |= {"gdr": GDR, "protocol": PROTOCOLS}
     for text in texts:
         name, equals, value = text.partition("=")
         if name in known and equals:
@@ -81,10 +85,9 @@ def collective_of(
     """The collective `what`, by every algorithm and setting that is asked for."""
     spec.of_one_type()
     for name in [*vary, *fixed]:
-        if name not in ("gdr", "nodes", *fixed.keys() & {"pxn"}):
+        if name not in ("gdr", "nodes", *fixed.keys() & {"pxn", "protocol"}):
             raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")
     left_out = {*(() if spec.network.get("in_network_reduction") else ("in_network",))}
-    left_out |= {*(OF_NCCL if "gdr" in vary else ())}  # twice as many columns fit no terminal
     chosen = algorithms or [name for name in COMPARED[what] if name not in left_out]
     counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
     nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
@@ -93,8 +96,24 @@ def collective_of(
     _say_port(spec, topology)
     spec.check_size(max(1, len(topology.ids("gpu"))))
     run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
-    run.order, run.pxn = order, fixed.get("pxn") == "on"
+    run.order, run.pxn, run.protocol = order, fixed.get("pxn") == "on", fixed.get("protocol", PROTOCOLS[0])
     return run
+
+
+def step_of(spec: Cluster, model: str, parallel: str, gpu: str, fixed: dict[str, str]) -> Step:
+    """A training step on all GPUs of a cluster."""
+    spec.of_one_type()
+    if unknown := sorted(fixed.keys() - {"gdr"}):
+        raise InputError(f"--set {unknown[0]} is not for {STEP}: write gdr, nic or a cost")
+    topology = load_topology(spec.machine)
+    _say_port(spec, topology)
+    gpus = len(topology.ids("gpu"))
+    if not gpus:
+        raise InputError(f"{STEP}: {topology.name} has no GPU")
+    spec.check_size(gpus)
+    asked = model_in(model)
+    layout = layout_in(parallel, asked, spec.nodes * gpus, gpus)
+    return Step(topology, spec, asked, layout, speed_in(gpu, topology, asked.precision), fixed.get("gdr", "best"))
 
 
 def gpus_in(text: str) -> list[int]:

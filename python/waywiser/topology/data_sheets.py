@@ -66,6 +66,14 @@ def part_named(kind: str, name: str, what: str) -> Part:
     raise InputError(f"{what}: {name[:60]!r} is no {KINDS[kind]} in the table of parts; the nearest are {near}")
 
 
+def peak_of(name: str) -> tuple[float, str] | None:
+    """16-bit operations a second of a GPU of this name by its data sheet, without sparsity, and the source."""
+    for row in parts():
+        if row.kind == "gpu" and "peak_16_bit" in row.figures and _plain(name) in map(_plain, row.names):
+            return float(row.figures["peak_16_bit"]), row.source_of("peak_16_bit")
+    return None
+
+
 def _plain(name: str) -> str:
     words = [word for word in re.split(r"[\s_-]+", name.lower()) if word not in _IDLE]
     return "".join(words)

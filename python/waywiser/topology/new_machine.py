@@ -111,7 +111,11 @@ class _Assembly:
         self._packages()
         self._networks()
         if self.nvlinks == "nvswitch" and self.gpus:
-            self.build.add("nvswitch", "NVSwitch", attributes={"switches": str(self.gpus.part.figures["nvswitches"])})
+            figures = self.gpus.part.figures
+            facts = {"switches": str(figures["nvswitches"])}
+            if figures.get("nvswitch_reduces"):
+                facts["reduces"] = "yes"
+            self.build.add("nvswitch", "NVSwitch", attributes=facts)
         for root in range(self.roots):
             self._root(root)
         self._direct_nvlinks()

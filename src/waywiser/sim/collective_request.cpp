@@ -22,6 +22,26 @@ Bytes bytes_or_none(const Json& value, std::string_view key) {
   return value.contains(key) ? static_cast<Bytes>(require_integer(value, key, "request", 0, most_bytes)) : 0;
 }
 
+std::vector<std::string> gpus_of(const Json& values) {
+  std::vector<std::string> gpus;
+  for (const Json& gpu : values) gpus.push_back(gpu.is_string() ? gpu.get<std::string>() : "");
+  return gpus;
+}
+
+// What "nccl" has chosen, and between what.
+Json chosen(const Ran& ran) {
+  Json tried = Json::array();
+  for (const NcclTried& one : ran.tried) {
+    Json row{{"algorithm", one.algorithm}, {"protocol", one.protocol}};
+    if (one.why_not.empty())
+      row["seconds"] = one.seconds;
+    else
+      row["unavailable"] = one.why_not;
+    tried.push_back(std::move(row));
+  }
+  return {{"algorithm", ran.algorithm}, {"protocol", ran.protocol}, {"tried", std::move(tried)}};
+}
+
 CollectiveTrial trial_of(const Json& value) {
   CollectiveTrial trial;
   trial.operation = parse_collective(require_string(value, "operation", "request"));
@@ -31,9 +51,11 @@ CollectiveTrial trial_of(const Json& value) {
   trial.bytes = bytes_or_none(value, "bytes");
   trial.chunk = bytes_or_none(value, "chunk");
   trial.job_bytes = bytes_or_none(value, "job_bytes");
-  if (value.contains("order"))
-    for (const Json& gpu : require_array(value, "order", "request"))
-      trial.order.push_back(gpu.is_string() ? gpu.get<std::string>() : "");
+  if (value.contains("order")) trial.order = gpus_of(require_array(value, "order", "request"));
+  if (value.contains("groups"))
+    for (const Json& group : require_array(value, "groups", "request"))
+      trial.groups.push_back(group.is_array() ? gpus_of(group) : std::vector<std::string>());
+  if (value.contains("protocol")) trial.protocol = require_string(value, "protocol", "request");
   trial.pxn = value.contains("pxn") && value.at("pxn") == true;
   if (value.contains("direct")) trial.direct = parse_direct(require_string(value, "direct", "request"));
   return trial;
@@ -51,6 +73,7 @@ Json one(const NodeModel& node, const Json& entry, bool traced) {
                 {"rounds", ran.rounds},
                 {"rounds_run", ran.rounds_run},
                 {"bytes", ran.bytes}};
+    if (!ran.tried.empty()) result["chosen"] = chosen(ran);
     if (traced) result["trace"] = chrome_trace(trace);
     return result;
   } catch (const Error& error) {

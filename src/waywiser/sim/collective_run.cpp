@@ -8,6 +8,8 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/sim/nccl_channels.hpp"
+#include "waywiser/sim/nccl_choice.hpp"
+#include "waywiser/sim/nccl_protocols.hpp"
 
 namespace waywiser::sim {
 namespace {
@@ -155,19 +157,42 @@ Ran run_schedules(World& world, const RankRoutes& routes, const CollectiveTrial&
   return run.run();
 }
 
+std::vector<std::vector<RankRoutes>> channels_of_groups(World& world, const CollectiveTrial& trial, PeerCopies peers,
+                                                        int ranks) {
+  if (trial.groups.empty()) return {nccl_channels(world, trial, peers, ranks)};
+  std::vector<std::vector<RankRoutes>> groups;
+  CollectiveTrial one = trial;
+  for (const std::vector<std::string>& group : trial.groups) {
+    one.order = group;
+    groups.push_back(nccl_channels(world, one, peers, ranks));
+  }
+  return groups;
+}
+
 // The first step of a rank reads its input where the others read what has arrived, so that nothing is copied first; the
 // channels share the memory of a GPU, which adds while bytes arrive.
 Ran run_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace) {
-  const std::vector<RankRoutes> channels = nccl_channels(world, trial, peers, ranks);
-  const int of_node = channels.front().ranks_of_node();
+  const std::vector<std::vector<RankRoutes>> groups = channels_of_groups(world, trial, peers, ranks);
+  const std::vector<RankRoutes>& first = groups.front();
+  const int of_node = first.front().ranks_of_node();
   if (const auto why = why_not_nccl(trial, ranks, of_node)) throw Error(ErrorKind::unavailable, *why);
+  const int nodes = std::max(1, ranks / of_node);
+  for (const std::vector<RankRoutes>& channels : groups)
+    for (const RankRoutes& channel : channels)
+      if (const auto why = why_not_protocol(world.node(), channel, trial, nodes))
+        throw Error(ErrorKind::unavailable, *why);
   const Bytes elements = std::max<Bytes>(1, trial.bytes / element);
   const Bytes trees = trial.algorithm == "nccl_tree" ? 2 : 1;  // of each channel
-  const Bytes used = std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, trees * channels.size());
+  const auto fewest = std::ranges::min(groups, {}, &std::vector<RankRoutes>::size).size();
+  const Bytes used = std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, trees * fewest);
+  const NcclProtocol protocol = nccl_protocol(world.node(), trial, nodes);
   StepCosts costs;
   costs.element = element;
   costs.overlaps = true;
   costs.reduce_rate = world.node().reduce_rate() / static_cast<double>(used);
+  costs.weight = 1 / protocol.share;
+  costs.most = protocol.most / static_cast<double>(trees * used);
+  costs.later = protocol.later;
   std::vector<SchedulePart> parts;
   for (Bytes part = 0; part < used; ++part) {
     CollectiveTrial share = trial;
@@ -175,19 +200,20 @@ Ran run_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopi
     share.algorithm = "ring";
     if (trial.most_rounds != 0)
       share.most_rounds = std::max<std::uint32_t>(least_rounds, trial.most_rounds / static_cast<std::uint32_t>(used));
-    const RankRoutes& routes = channels[part / trees];
+    std::function<Schedule(int)> make;
     if (trees == 1) {
-      const Maker maker = maker_of(share, ranks, of_node);
-      costs.cuts = maker.cuts;  // the same of every channel
-      parts.push_back({routes, maker.make});
-      continue;
+      Maker maker = maker_of(share, ranks, of_node);
+      costs.cuts = std::move(maker.cuts);  // the same of every channel
+      make = std::move(maker.make);
+    } else {
+      const int tree = static_cast<int>(part % trees);
+      make = [=](int rank) { return nccl_tree(call_of(share, ranks, rank, of_node), of_node, tree); };
     }
-    const int tree = static_cast<int>(part % trees);
-    parts.push_back({routes, [=](int rank) { return nccl_tree(call_of(share, ranks, rank, of_node), of_node, tree); }});
+    for (const std::vector<RankRoutes>& channels : groups) parts.push_back({channels[part / trees], make});
   }
   Nobody nobody;
   ScheduleRun run(world, parts, ranks, costs, trace);
-  add_other_job(world, channels.front(), trial.job_bytes, nobody);
+  add_other_job(world, first.front(), trial.job_bytes, nobody);
   return run.run();
 }
 
@@ -199,7 +225,11 @@ struct Tried {
 Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, PeerCopies peers,
                Trace* trace) {
   World world(node, cluster);
-  const RankRoutes routes(world, trial.direct, trial.order, trial.pxn, peers);
+  for (const std::vector<std::string>& group : trial.groups)
+    if (group.empty() || group.size() != trial.groups.front().size())
+      throw Error(ErrorKind::invalid_input, "all groups of a collective need as many GPUs");
+  const std::vector<std::string>& order = trial.groups.empty() ? trial.order : trial.groups.front();
+  const RankRoutes routes(world, trial.direct, order, trial.pxn, peers);
   const bool could_be_staged = routes.could_be_staged();
   const int all = world.nodes() * routes.ranks_of_node();
   const int ranks = trial.ranks == 0 ? all : trial.ranks;
@@ -207,18 +237,22 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
     throw Error(ErrorKind::invalid_input,
                 std::to_string(ranks) + " ranks: the cluster has 1 to " + std::to_string(all));
   Nobody nobody;
-  if (trial.algorithm == "in_network") {
+  const bool channels = of_nccl_channels(trial.algorithm);
+  if (!trial.groups.empty() && !channels && trial.algorithm != "nccl_nvls")
+    throw Error(ErrorKind::unavailable, trial.algorithm + " is not for several groups at once");
+  if (trial.algorithm == "in_network" || trial.algorithm == "nccl_collnet") {
     if (!cluster.in_network_reduction || trial.operation != Collective::all_reduce)
       throw Error(ErrorKind::unavailable,
-                  "in_network: the switches of the cluster do not reduce; write in_network_reduction: yes");
+                  trial.algorithm + ": the switches of the cluster do not reduce; write in_network_reduction: yes");
     const int other = add_other_job(world, routes, trial.job_bytes, nobody);
     Ran ran = in_network_all_reduce(world, routes, ranks, trial.bytes, trace);
     ran.messages -= static_cast<std::uint64_t>(other);
     ran.bytes -= other * static_cast<double>(trial.job_bytes);
     return {ran, could_be_staged};
   }
-  Ran ran = of_nccl(trial.algorithm) ? run_channels(world, trial, ranks, peers, trace)
-                                     : run_schedules(world, routes, trial, ranks, trace);
+  Ran ran = channels                         ? run_channels(world, trial, ranks, peers, trace)
+            : trial.algorithm == "nccl_nvls" ? nvls_all_reduce(world, trial, ranks, trace)
+                                             : run_schedules(world, routes, trial, ranks, trace);
   ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
   return {ran, could_be_staged};
 }
@@ -226,6 +260,7 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
 }  // namespace
 
 Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
+  if (trial.algorithm == "nccl") return nccl_choice(node, cluster, trial, trace);
   Trace first, second;
   const Tried best = run_once(node, cluster, trial, PeerCopies::best, trace == nullptr ? nullptr : &first);
   Tried chosen = best;

@@ -11,11 +11,15 @@ namespace waywiser::sim {
 // A collective on the GPUs of a cluster.
 struct CollectiveTrial {
   Collective operation = Collective::all_reduce;
-  std::string algorithm;           // a row of algorithms(), "in_network", "nccl_ring" or "nccl_tree"
-  int ranks = 0;                   // 0: all GPUs of the cluster
-  std::vector<std::string> order;  // the GPUs of a node that its ranks have, one after the other; empty: all
-  Bytes bytes = 0;                 // of the whole buffer; of what each rank gives where blocks differ by rank
-  Bytes chunk = 0;                 // of pipelined algorithms; 0: their default
+  std::string algorithm;            // a row of algorithms(), "in_network", "nccl", or one of NCCL's: "nccl_ring", ...
+  std::string protocol = "Simple";  // of NCCL's rings and trees; "nccl" takes the fastest of all
+  int ranks = 0;                    // 0: all GPUs of the cluster
+  std::vector<std::string> order;   // the GPUs of a node that its ranks have, one after the other; empty: all
+  // Of NCCL's: groups of GPUs of a node, equally many in each. Each group with the same GPUs of the other nodes runs
+  // the operation, all groups at once; empty: one group, with `order`.
+  std::vector<std::vector<std::string>> groups;
+  Bytes bytes = 0;  // of the whole buffer; of what each rank gives where blocks differ by rank
+  Bytes chunk = 0;  // of pipelined algorithms; 0: their default
   DirectRdma direct = DirectRdma::best;
   bool pxn = false;                // as RankRoutes has it
   Bytes job_bytes = 0;             // a second job: each node also sends so many bytes to the node half a cluster away

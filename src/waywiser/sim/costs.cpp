@@ -63,9 +63,12 @@ class KindOfPart {
 
   const Json* row() const { return row_; }
 
-  // The entry of the row for any machine, if it depends on this kind of part.
+  // The entry of the row for any machine.
+  const Json& any(const std::string& name) const { return any_.at("values").at(name); }
+
+  // The same, if it depends on this kind of part.
   const Json* entry_of_any(const std::string& name) const {
-    const Json& entry = any_.at("values").at(name);
+    const Json& entry = any(name);
     return entry.value("of", "") == kind_ ? &entry : nullptr;
   }
 
@@ -92,6 +95,7 @@ class KindOfPart {
   std::string words() const {
     if (kind_ == "switch") return "PCIe switches";
     if (kind_ == "nic") return "NICs";
+    if (kind_ == "nvswitch") return "NVSwitches";
     return kind_ == "cpu" ? "CPUs" : kind_ == "gpu" ? "GPUs" : "networks";
   }
 
@@ -174,11 +178,15 @@ Costs costs_of(const Topology& topology, const Json& parts, std::string_view wha
       if (any) costs.values_.emplace(name, Costs::Value{require_number(entry, "value", what)});
     }
   }
-  for (const std::string_view kind : {"cpu", "gpu", "nic", "switch", "network"}) {
+  for (const std::string_view kind : {"cpu", "gpu", "nvswitch", "nic", "switch", "network"}) {
     const KindOfPart own(topology, kind, parts, what);
     if (own.row() != nullptr)
-      for (const auto& [name, entry] : own.row()->at("values").items())
+      for (const auto& [name, entry] : own.row()->at("values").items()) {
         costs.set(name, require_number(entry, "value", what), what);
+        // A number that rows of this kind have, but does not depend on it elsewhere: a network's latency of NICs.
+        if (own.entry_of_any(name) == nullptr)
+          costs.values_.find(name)->second.assumed = own.assumed(name, own.any(name));
+      }
     for (auto& [name, value] : costs.values_)
       if (const Json* entry = own.entry_of_any(name)) value.assumed = own.assumed(name, *entry);
   }

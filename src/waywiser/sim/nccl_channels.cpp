@@ -126,7 +126,7 @@ std::vector<std::string> rotated(std::vector<std::string> devices, int first) {
 
 }  // namespace
 
-bool of_nccl(std::string_view algorithm) { return algorithm == "nccl_ring" || algorithm == "nccl_tree"; }
+bool of_nccl_channels(std::string_view algorithm) { return algorithm == "nccl_ring" || algorithm == "nccl_tree"; }
 
 std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
   const bool ring = trial.algorithm == "nccl_ring";

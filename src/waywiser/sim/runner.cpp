@@ -4,26 +4,38 @@
 
 namespace waywiser::sim {
 
-// Serves one at a time, in the order of asking.
+// Serves one at a time: those who ask in turns, and what each asks for in its order. In the order of asking alone, the
+// messages of a fast sender would keep a CPU from sending its own, each of which asks when the one before it is over.
 class Runner::Unit {
  public:
   void ask(EventLoop& engine, Listener& who, std::uint64_t token) {
-    if (busy_) return waiting_.push_back({&who, token});
+    if (busy_) return wait(who, token);
     busy_ = true;
     engine.after(0, who, token);
   }
   void leave(EventLoop& engine) {
     busy_ = !waiting_.empty();
     if (!busy_) return;
-    engine.after(0, *waiting_.front().who, waiting_.front().token);
+    Asked next = std::move(waiting_.front());
     waiting_.pop_front();
+    engine.after(0, *next.who, next.tokens.front());
+    next.tokens.pop_front();
+    if (!next.tokens.empty()) waiting_.push_back(std::move(next));
   }
 
  private:
   struct Asked {
     Listener* who;
-    std::uint64_t token;
+    std::deque<std::uint64_t> tokens;
   };
+  void wait(Listener& who, std::uint64_t token) {
+    const auto known = std::ranges::find(waiting_, &who, &Asked::who);
+    if (known == waiting_.end())
+      waiting_.push_back({&who, {token}});
+    else
+      known->tokens.push_back(token);
+  }
+
   bool busy_ = false;
   std::deque<Asked> waiting_;
 };
@@ -95,8 +107,8 @@ class Runner::Stream : public Listener {
 
   void issued(Bytes chunk) {
     note(program_.cpu, "issue", begun_cpu_, 0);
+    if (chunk + 1 < total_) ask_cpu(chunk + 1);  // before it leaves, so that it is its turn after one of another stream
     runner_.units_[static_cast<std::size_t>(cpu_)].leave(engine());
-    if (chunk + 1 < total_) ask_cpu(chunk + 1);
     if (program_.first && chunk % each_ == 0) return greet(chunk);
     if (program_.first && greeted_ * each_ <= chunk) return not_greeted_.push_back(chunk);
     admit(chunk);

@@ -105,7 +105,10 @@ std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
     throw Error(ErrorKind::invalid_input,
                 "the schedule has more than 8 million pairs of ranks that talk to each other");
   const RankRoutes& routes = *routes_[static_cast<std::size_t>(from / ranks_of_part_)];
-  channels_.push_back({from, to, routes.route(from % ranks_of_part_, to % ranks_of_part_), {}, 0, false, {}});
+  TimedRoute route = routes.route(from % ranks_of_part_, to % ranks_of_part_);
+  for (Use& use : route.uses) use.weight *= costs_.weight;
+  route.latency = std::max(0.0, route.latency + costs_.later);
+  channels_.push_back({from, to, std::move(route), {}, 0, false, {}});
   return known->second;
 }
 
@@ -170,8 +173,8 @@ void ScheduleRun::meet(std::uint32_t number) {
     ran_.bytes += static_cast<double>(bytes);
     const BytesPerSecond adds = pair.reduces && costs_.reduce_rate > 0 ? costs_.reduce_rate : no_cap;
     const Seconds after = costs_.overlaps ? 0 : static_cast<double>(bytes) / adds;
-    world_.engine().transfer(pair.route.uses, costs_.overlaps ? adds : no_cap, static_cast<double>(bytes),
-                             pair.route.latency + after, *this, number);
+    world_.engine().transfer(pair.route.uses, std::min(costs_.most, costs_.overlaps ? adds : no_cap),
+                             static_cast<double>(bytes), pair.route.latency + after, *this, number);
   }
 }
 
@@ -213,9 +216,10 @@ std::string ScheduleRun::row(std::size_t rank) const {
 int ScheduleRun::rank_of(std::size_t number) const {
   const int rank = static_cast<int>(number) % ranks_of_part_;
   const RankRoutes &first = *routes_.front(), &own = *routes_[number / static_cast<std::size_t>(ranks_of_part_)];
-  int found = rank - rank % own.ranks_of_node();
-  while (first.device(found) != own.device(rank)) ++found;
-  return found;
+  const int node = rank - rank % own.ranks_of_node();
+  for (int found = node; found < node + own.ranks_of_node(); ++found)
+    if (first.device(found) == own.device(rank)) return found;
+  return rank;  // of another group
 }
 
 }  // namespace waywiser::sim

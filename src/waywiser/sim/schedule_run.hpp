@@ -30,6 +30,9 @@ struct StepCosts {
   Bytes element = 4;
   BytesPerSecond copy_rate = 0, reduce_rate = 0;  // of local memory; 0: no time
   bool overlaps = false;                          // a reduction goes on while its bytes arrive, else after it
+  double weight = 1;                              // bytes on the hops for a byte of a message
+  BytesPerSecond most = no_cap;                   // of each message
+  Seconds later = 0;                              // added to the latency of each route
   std::vector<Cut> cuts{};
 };
 
@@ -39,11 +42,20 @@ struct SchedulePart {
   std::function<Schedule(int)> schedule_of;  // of one rank
 };
 
+// One of the ways between which "nccl" has chosen.
+struct NcclTried {
+  std::string algorithm, protocol;
+  Seconds seconds = 0;
+  std::string why_not;
+};
+
 struct Ran {
   Seconds seconds = 0;
   std::uint64_t messages = 0;
   std::uint32_t rounds = 0, rounds_run = 0;
-  double bytes = 0;  // over all messages that were run
+  double bytes = 0;                 // over all messages that were run
+  std::string algorithm, protocol;  // what "nccl" has chosen
+  std::vector<NcclTried> tried;     // and between what
 };
 
 // Runs the schedules of all ranks, unchanged, on the hops of a world. A message starts when both its ranks have reached

@@ -1,0 +1,104 @@
+"""The output of `waywiser simulate step`, and what NCCL would choose, for the terminal; all labelled as simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.table import Table
+from rich.text import Text
+
+from waywiser.report.simulated import LABEL
+from waywiser.simulator.collectives import Case
+from waywiser.simulator.step import Change, Step, Timed, chosen_words
+from waywiser.terminal import add, table
+from waywiser.units import format_bytes, format_percent, format_seconds
+
+
+def tables(step: Step, timed: Timed, others: Sequence[Change]) -> Iterator[Table | Text]:
+    yield Text(_asked(step))
+    yield _parts(timed)
+    if timed.calls:
+        yield Text()
+        yield _collectives(timed)
+    if others:
+        yield Text()
+        yield _changes(timed, others)
+    yield Text(_memory(step))
+
+
+def _asked(step: Step) -> str:
+    model, layout, speed = step.model, step.layout, step.speed
+    shape = f"{model.parameters:.3g} parameters, {model.layers} layers, hidden {model.hidden}, {model.precision}"
+    batch = f"{model.batch} sequences of {model.sequence} tokens, {layout.micro} a micro-batch"
+    ways = (
+        f"data {layout.data}{', sharded' if layout.shard else ''}, tensor {layout.tensor}, pipeline {layout.pipeline}"
+    )
+    rate = f"each computes {speed.reached / 1e12:.3g} of {speed.peak / 1e12:.4g} TFLOP/s ({speed.source})"
+    return f"{shape}; {batch}; {ways}; {rate}"
+
+
+def _parts(timed: Timed) -> Table:
+    shown = table("part of a step", "!>time", "!>share", title=f"A training step. {LABEL}")
+    parts = (
+        ("computation", timed.compute),
+        ("tensor parallelism, exposed", timed.tensor),
+        ("between pipeline stages, exposed", timed.stages),
+        ("pipeline bubble", timed.bubble),
+        ("data parallelism, exposed", timed.data),
+        ("all", timed.total),
+    )
+    for name, seconds in parts:
+        if seconds or name in ("computation", "all"):
+            add(shown, name, format_seconds(seconds), format_percent(seconds / timed.total))
+    return shown
+
+
+def _collectives(timed: Timed) -> Table:
+    columns = ("collective", "!>GPUs", "!>size", "!>times", "!>one takes", "!>all take", "NCCL's way")
+    shown = table(*columns, title=f"Collectives of a GPU. {LABEL}")
+    for call in timed.calls:
+        name = f"{call.name}: {call.operation}"
+        times = (format_seconds(call.seconds), format_seconds(call.seconds * call.times))
+        add(shown, name, str(call.ranks), format_bytes(call.size), str(call.times), *times, call.by)
+    return shown
+
+
+def _changes(timed: Timed, others: Sequence[Change]) -> Table:
+    shown = table("change", "!>step", "!>exposed", "!>speed", title=f"What a change would give. {LABEL}")
+    for one in others:
+        speed = f"{timed.total / one.timed.total:.3f}x"
+        add(shown, one.name, format_seconds(one.timed.total), format_seconds(one.timed.exposed), speed)
+    return shown
+
+
+def _memory(step: Step) -> str:
+    needed = step.state_bytes()
+    own = step.topology.device(step.topology.ids("gpu")[0]).memory_bytes
+    words = f"parameters, gradients and optimizer take {format_bytes(needed)} of a GPU"
+    if not own:
+        return f"{words}, whose memory is not known"
+    fits = "" if needed < own else ": they do not fit"
+    return f"{words}, which has {format_bytes(own)}{fits}; activations come on top"
+
+
+def nccl_table(cases: Sequence[Case]) -> Table:
+    """What "nccl" took for each range of sizes, and how much faster it was than the next."""
+    shown = table("!>GPUs", "!sizes", "taken", ">times the speed of the next", title=f"nccl. {LABEL}")
+    told = sorted((case for case in cases if case.chosen), key=lambda case: (case.ranks, case.direct, case.size))
+    for (ranks, _, words), group in groupby(told, lambda case: (case.ranks, case.direct, chosen_words(case))):
+        row = list(group)
+        sizes = dict.fromkeys(format_bytes(case.size) for case in (row[0], row[-1]))
+        gains = dict.fromkeys(_gain(case) for case in (row[0], row[-1]))
+        add(shown, str(ranks), " to ".join(sizes), words, " to ".join(gains))
+    return shown
+
+
+def _gain(case: Case) -> str:
+    times = sorted(one["seconds"] for one in (case.chosen or {})["tried"] if "seconds" in one)
+    if len(times) < 2:
+        return "the only one"
+    second = next(one for one in (case.chosen or {})["tried"] if one.get("seconds") == times[1])
+    name = str(second["algorithm"]).removeprefix("nccl_")
+    words = f"{name} by {second['protocol']}" if name in ("ring", "tree") else name
+    return f"{times[1] / times[0]:.2f} ({words})"

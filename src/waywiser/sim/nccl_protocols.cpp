@@ -1,0 +1,61 @@
+#include "waywiser/sim/nccl_protocols.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/topology/relation.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+BytesPerSecond rate_of(const NodeModel& node, const char* cost) {
+  const double rate = node.costs()[cost];
+  return rate > 0 ? rate : no_cap;
+}
+
+// 0: no share of its own, as with the other shares among the costs.
+double share(const Costs& costs, const char* cost) { return costs[cost] > 0 ? costs[cost] : 1; }
+
+double share_of_ll(const Costs& costs, const CollectiveTrial& trial, bool tree, int nodes) {
+  if (tree) return share(costs, "nccl.tree_share") * share(costs, "nccl.ll_tree_share");
+  const bool gathers = nodes == 1 && trial.operation != Collective::all_reduce;
+  return share(costs, gathers ? "nccl.ll_gather_share" : "nccl.ll_ring_share");
+}
+
+double share_of_ll128(const Costs& costs, bool tree, int nodes) {
+  if (!tree) return share(costs, "nccl.ll128_ring_share");
+  const char* of_tree = nodes == 1 ? "nccl.ll128_tree_node_share" : "nccl.ll128_tree_share";
+  return share(costs, "nccl.tree_share") * share(costs, of_tree);
+}
+
+}  // namespace
+
+NcclProtocol nccl_protocol(const NodeModel& node, const CollectiveTrial& trial, int nodes) {
+  const Costs& costs = node.costs();
+  const bool tree = trial.algorithm == "nccl_tree";
+  const BytesPerSecond most = nodes == 1 ? rate_of(node, "nccl.node_rate") : no_cap;
+  if (trial.protocol == "Simple") return {tree ? share(costs, "nccl.tree_share") : 1, most, 0};
+  if (trial.protocol == "LL128")
+    return {share_of_ll128(costs, tree, nodes), most, costs["nccl.ll128_start"] - costs["step.start"]};
+  if (trial.protocol != "LL")
+    throw Error(ErrorKind::invalid_input, "'protocol' must be Simple, LL or LL128, not '" + trial.protocol + "'");
+  const char* rate = nodes == 1 ? "nccl.ll_rate" : nodes == 2 ? "nccl.ll_rate_of_two" : "nccl.ll_rate_of_more";
+  return {share_of_ll(costs, trial, tree, nodes), std::min(most, rate_of(node, rate)),
+          costs["nccl.ll_start"] - costs["step.start"]};
+}
+
+std::optional<std::string> why_not_protocol(const NodeModel& node, const RankRoutes& channel,
+                                            const CollectiveTrial& trial, int nodes) {
+  if (trial.protocol != "LL128") return std::nullopt;
+  const int of_node = channel.ranks_of_node();
+  for (int rank = 0; rank < of_node; ++rank) {
+    const std::string &own = channel.device(rank), &next = channel.device((rank + 1) % of_node);
+    if (own != next && distance(relation(node.graph(), own, next)) != 0)
+      return "LL128 needs NVLinks: none from " + own + " to " + next;
+    if (nodes > 1 && distance(relation(node.graph(), own, channel.nic(rank))) > distance("PXB"))
+      return "LL128 needs a NIC at the PCIe switch of each GPU: none at that of " + own;
+  }
+  return std::nullopt;
+}
+
+}  // namespace waywiser::sim

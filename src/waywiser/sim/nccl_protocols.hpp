@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "waywiser/sim/collective_run.hpp"
+
+// NCCL's protocols: how a receiver knows that data have come. Simple: data, a fence, then a flag. LL: a flag of 4 bytes
+// beside every 4 bytes. LL128: a flag of 8 bytes beside every 120, whose order only NVLinks keep. The numbers are costs
+// nccl.*, with their sources in parts.json; NCCL reckons bandwidths as bus bandwidths, a tree's as twice its own.
+namespace waywiser::sim {
+
+inline constexpr std::array nccl_protocols{"Simple", "LL128", "LL"};
+
+struct NcclProtocol {
+  double share = 1;              // of the rates of the hops
+  BytesPerSecond most = no_cap;  // bus bandwidth of all channels together
+  Seconds later = 0;             // latency of a message beyond that of Simple, which routes have; negative
+};
+
+// Throws invalid_input: there is no such protocol.
+NcclProtocol nccl_protocol(const NodeModel& node, const CollectiveTrial& trial, int nodes);
+// Why a channel cannot run it: LL128 needs NVLinks between neighbours, and NICs no farther than PCIe switches.
+std::optional<std::string> why_not_protocol(const NodeModel& node, const RankRoutes& channel,
+                                            const CollectiveTrial& trial, int nodes);
+
+}  // namespace waywiser::sim
