@@ -10,8 +10,8 @@ set(public_headers
   device/place.hpp device/region.hpp device/descriptor.hpp device/memory.hpp device/platform.hpp device/shared_region.hpp
   device/stream.hpp device/virtual_gpu/virtual_machine.hpp
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
-  group/future.hpp group/group.hpp group/local_ranks.hpp group/prepared.hpp group/scans.hpp group/taken_message.hpp
-  group/window.hpp
+  group/future.hpp group/group.hpp group/local_ranks.hpp group/prepared.hpp group/scans.hpp
+  group/split_apart.hpp group/taken_message.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/proxy_ring.hpp heap/device/reached_heap.hpp
   heap/device/proxied_access.hpp heap/device/transfers.hpp
   heap/device/cuda_bulk.cuh heap/device/lines.hpp heap/device/messages.hpp

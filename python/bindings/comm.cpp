@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "bindings/argument.hpp"
@@ -18,6 +19,7 @@
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 #include "waywiser/group/inside.hpp"
 #include "waywiser/group/local_ranks.hpp"
+#include "waywiser/group/split_apart.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 
@@ -106,6 +108,14 @@ Group join_by_id(const nb::bytes& id, const Argument<int>& rank, const Argument<
   return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread, threads, max_ctas);
 }
 
+template <typename Divide>
+std::optional<Group> divided(Divide divide, Group& group, const Argument<int>& color, const Argument<int>& key) {
+  const int of = color("color"), place = key("key");
+  std::optional<Group> part;
+  without_gil([&] { part = std::invoke(divide, group, of, place); });
+  return part;
+}
+
 // Its methods are called no more: it is moved to where it lives until the process ends.
 void end(Group& group) {
   without_gil([&] { leave_to_end(group); });
@@ -150,10 +160,13 @@ void bind_comm(nb::module_& m) {
       .def(
           "split",
           [](Group& self, const Argument<int>& color, const Argument<int>& key) {
-            const int of = color("color"), place = key("key");
-            std::optional<Group> part;
-            without_gil([&] { part = self.split(of, place); });
-            return part;
+            return divided(&Group::split, self, color, key);
+          },
+          "color"_a.none(), "key"_a.none())
+      .def(
+          "split_apart",
+          [](Group& self, const Argument<int>& color, const Argument<int>& key) {
+            return divided(split_apart, self, color, key);
           },
           "color"_a.none(), "key"_a.none())
       .def(

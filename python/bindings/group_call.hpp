@@ -103,7 +103,8 @@ class PyFuture {
     if (future_.is_under_way()) future_.keep(kept(std::move(arrays)));
   }
   bool done() {
-    const bool done = future_.done();
+    bool done = false;
+    without_gil([&] { done = future_.done(); });
     let_go_of_objects();
     return done;
   }

@@ -61,6 +61,7 @@ NO_CHOICE = {
         ("heap/device/cuda_heap_block.cuh", "few"),
     },
     "how much is kept or named": {
+        ("collective/group_core.cpp", "most_spare_executions"),
         ("comm/bootstrap/reception.cpp", "most_named"),
         ("comm/bootstrap/reception.cpp", "most_reasons"),
         ("comm/bootstrap/reception.cpp", "most_strangers"),

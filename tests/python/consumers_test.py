@@ -179,10 +179,10 @@ def test_a_source_tree_says_that_it_is_one() -> None:
     assert code == 2 and "this is a source tree" in errors
 
 
-def configure_as_part(build: Path) -> None:
+def configure_as_part(build: Path, *options: str) -> None:
     done(tool("cmake"), "-S", HERE / "subdirectory", "-B", build, "-G", "Ninja", "-DWAYWISER_CUDA=OFF",
          f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DWAYWISER_SOURCE={ROOT}",
-         f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")  # fmt: skip
+         f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)  # fmt: skip
 
 
 @pytest.mark.skipif("WAYWISER_WHOLE_CONSUMERS" not in os.environ, reason="compiles the library again: make test-long")
@@ -196,7 +196,7 @@ def test_as_a_part_of_another_project_built_whole(tmp_path: Path) -> None:
 
 def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     """By FetchContent; two of its objects are compiled: all of them are what `build` is made of already."""
-    configure_as_part(tmp_path)
+    configure_as_part(tmp_path, "-DWAYWISER_UNITY=OFF")
     compiled = [
         entry
         for entry in json.loads((tmp_path / "compile_commands.json").read_text())
@@ -209,6 +209,16 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     commands = done(tool("ninja"), "-C", tmp_path, "-t", "commands", "consumer")
     assert "libwaywiser.so" in commands
     assert "nanobind" not in commands and "waywiser_tests" not in commands
+
+
+@pytest.mark.parametrize("kind", ["", "Debug"])
+def test_a_part_of_another_project_is_optimised_and_few_objects(kind: str, tmp_path: Path) -> None:
+    configure_as_part(tmp_path, f"-DCMAKE_BUILD_TYPE={kind}")
+    commands = done(tool("ninja"), "-C", tmp_path, "-t", "commands", "consumer").splitlines()
+    compiles = [line for line in commands if " -c " in line]
+    of_us = [line for line in compiles if "consumers/cpp/main.cpp" not in line]
+    assert len(compiles) == len(of_us) + 1 and 20 < len(of_us) < 100
+    assert [line for line in of_us if re.findall(r" (-O\S*)", line)[-1:] != ["-O3"]] == []
 
 
 def pc_flags(prefix: Path, package: str = "waywiser", fields: str = "Libs|Cflags") -> list[str]:

@@ -24,10 +24,11 @@ NO_ROW = {
     "mprobe",  # waits as probe does; a message of another length is right, since its status says how long it is
     "abort",
     "failure",
-    # Calls above: two all_reduces, a split.
+    # Calls above: two all_reduces, a split, a split and a join.
     "minloc",
     "maxloc",
     "split_by_machine",
+    "split_apart",
     # Objects are pickled into the messages and collectives above.
     "send_object",
     "recv_object",

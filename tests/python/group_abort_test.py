@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+
 import numpy as np
 import pytest
 from rank_jobs import NO_PLAN, run, runtime_folder
@@ -28,6 +32,32 @@ def test_abort_ends_the_calls_of_all_ranks() -> None:
     """
     code, lines, errors = run(3, code, program=PROGRAM)
     assert (code, lines) == (0, []) and errors in ("", NO_PLAN), errors
+
+
+def test_parts_made_apart_outlive_each_other() -> None:
+    code = """
+    import os, signal, time
+    whole = ww.join()
+    part = whole.split_apart(whole.rank // 2)
+    assert (part.rank, part.size, part.all_reduce(part.rank)) == (whole.rank % 2, 2, 1)
+    if whole.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    end = time.monotonic() + 20
+    while whole.failure() is None:
+        assert time.monotonic() < end
+    if whole.rank == 0:
+        try:
+            part.recv(np.empty(3), 1)
+        except ww.TransferError as error:
+            assert str(error).startswith("rank 1 (process"), error
+    else:
+        assert part.failure() is None
+        part.all_reduce(np.ones(100_000))
+        part.close()
+        print("goes on")
+    """
+    code, lines, errors = run(4, code, "--keep-going", program=PROGRAM)
+    assert (code, lines) == (137, ["goes on", "goes on"]), errors
 
 
 def test_several_futures() -> None:
@@ -66,3 +96,35 @@ def test_the_ranks_of_one_machine() -> None:
     """
     code, lines, errors = run(2, code, program=PROGRAM)
     assert (code, lines) == (0, []) and errors in ("", NO_PLAN), errors
+
+
+def test_asking_whether_a_future_is_done_lets_other_threads_run() -> None:
+    ticks, over = [0], threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            ticks[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=work)
+    interval = sys.getswitchinterval()
+    with ww.join() as group:
+        into = np.empty(3)
+        future = group.start_recv(into, 0)
+        thread.start()
+        try:
+            sys.setswitchinterval(1000)  # a thread runs only where another one lets it
+            before, end = ticks[0], time.monotonic() + 20
+            while ticks[0] < before + 2:  # it waits no more as it did before
+                time.sleep(0)
+            before = ticks[0]
+            while ticks[0] == before and time.monotonic() < end:
+                before = ticks[0]
+                assert not future.done()
+            assert ticks[0] != before, "no other thread has run"
+        finally:
+            sys.setswitchinterval(interval)
+            over.set()
+            thread.join()
+        group.send(np.ones(3), 0)
+        assert future.wait() is into

@@ -108,6 +108,15 @@ def test_a_future_that_is_thrown_away_is_a_warning(prefix: Path, tmp_path: Path)
         assert answer.stderr.count("-Werror=unused-result") == 2 * refused
 
 
+def test_a_compiler_that_is_too_old_is_told_what_is_needed(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "old.cpp"
+    source.write_text("#include <waywiser/waywiser.hpp>\n")
+    command = ["c++", "-std=c++17", "-fsyntax-only", f"-I{prefix / 'include'}", str(source)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    first = next(line for line in answer.stderr.splitlines() if "error:" in line)
+    assert answer.returncode != 0 and "need C++20: g++ 12 or clang 15, or newer, with -std=c++20" in first
+
+
 def test_programs_open_the_library_by_its_plain_name(prefix: Path) -> None:
     """As ctypes, Julia and Rust do; a compiler finds it by -lwaywiser, too."""
     library = library_folder(prefix) / "libwaywiser.so"

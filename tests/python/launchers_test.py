@@ -159,3 +159,18 @@ def test_a_killed_rank_is_known_at_once(name: str, request: pytest.FixtureReques
         seconds += heard(folder, name, r"rank 1 \(process \d+ on .*\) is gone")
     middle = f"{statistics.median(seconds):.3f} s, the middle of {len(seconds)}" if seconds else "no time: ended, too"
     print(f"\n{name}: exit code {done.returncode} after a kill, known after {middle}")
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_the_others_go_on_after_a_failure_only_where_the_user_says_so(keep_going: bool, tmp_path: Path) -> None:
+    """Without patience with the others."""
+    rank = "import os, sys, time\nif os.environ['WAYWISER_RANK'] == '1': sys.exit(7)\ntime.sleep(1)\nprint('goes on')"
+    code = f"""
+import sys
+from waywiser.run import launcher
+from waywiser.run.job import Job
+launcher.GRACE = 0.0
+sys.exit(launcher.Launcher(Job([sys.executable, "-c", {rank!r}], 2, keep_going={keep_going})).run())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (7, "goes on\n" * keep_going), done.stderr

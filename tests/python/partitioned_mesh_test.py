@@ -103,10 +103,9 @@ def test_what_does_not_fit_is_refused_at_all_ranks() -> None:
     mesh, other = box((4, 4)), box((4, 3))
     cut, of_other, three = (partition(m, n, "bisection") for m, n in [(mesh, 2), (other, 2), (mesh, 3)])
     assert refused(mesh, three if odd else cut) == "rank 1: 3 parts of a mesh for 2 ranks"
-    why = "rank 1 has another mesh or other layers than rank 0, or parts of another mesh"
-    assert refused(*((other, of_other) if odd else (mesh, cut))) == why
-    assert refused(mesh, of_other if odd else cut) == why
-    assert refused(mesh, cut, layers=2 if odd else 1) == why
+    assert refused(*((other, of_other) if odd else (mesh, cut))) == "rank 1 has a mesh of 12 cells, rank 0 of 16"
+    assert refused(mesh, of_other if odd else cut) == "rank 1: a mesh of 16 cells, and parts of one of 12"
+    assert refused(mesh, cut, layers=2 if odd else 1) == "rank 1 has layers=2, rank 0 layers=1"
     assert refused(mesh, cut, layers=0) == "layers=0: there is at least one layer of ghosts"
     group.barrier()
     """

@@ -12,6 +12,7 @@ from rank_jobs import finish, runtime_folder, start
 from remote_gpu import PATIENCE, Server, server
 
 import waywiser as ww
+from waywiser import _core
 from waywiser.offload.connect import state_of
 from waywiser.offload.keys import make_key
 
@@ -47,6 +48,16 @@ def test_the_verb_shows_a_server(server: Server) -> None:
     assert (code, errors) == (0, "")
     assert "virtual GPU 0: 0 clients, 0 B in use" in lines and "at most 64 MiB for a client" in lines
     assert any(line.startswith("client 127.0.0.1:") and "GPU 1" in line for line in lines)
+
+
+def test_the_list_has_the_server_also_where_there_is_no_gpu(server: Server) -> None:
+    if _core.discover().ids("gpu"):
+        pytest.skip("this machine has GPUs")
+    code, lines, errors = finish(start("serve", "--list", "--key", str(server.key), "--listen", server.address))
+    assert (code, errors) == (0, "") and {f"at {server.address}:", "  virtual GPU 0: 0 clients, 0 B in use"} <= set(
+        lines
+    )
+    assert "this machine has no GPU to offer; --virtual N offers virtual ones, for tests" in lines
 
 
 def test_a_server_of_builtins_only_runs_nothing_else(tmp_path: Path) -> None:

@@ -53,12 +53,16 @@ def run(
     encrypt: Annotated[
         bool, typer.Option("--encrypt", help="Encrypt and authenticate traffic between machines (TLS 1.3).")
     ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Let the other ranks go on when one has failed.")
+    ] = False,
 ) -> int:
     """Run PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
 
     Each rank gets the settings kept for its machine, its GPU's CPUs and the nearest NIC. If mpirun, srun or torchrun
     starts this command, it sets up only its own rank. Signals go to all ranks. If a rank fails, the others have a few
-    seconds to report their errors; then they are ended, and the exit code is that of the first failure.
+    seconds to report their errors; then they are ended, unless told otherwise, and the exit code is that of the first
+    failure.
     """
     from waywiser import _core
     from waywiser.run.one_rank import be_a_rank, running_in_job, started_command
@@ -83,7 +87,7 @@ def run(
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
     job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound,
               trust_network=trust_network, encrypt=os.environ.get("WAYWISER_ENCRYPT") == "1",
-              accept_simulated=accept_simulated)  # fmt: skip
+              accept_simulated=accept_simulated, keep_going=keep_going)  # fmt: skip
     _core.sweep_runtime_folder()
     launcher = Launcher(job, prefix)
     if not watch:

@@ -77,7 +77,7 @@ def serve(
     scrapes = _address("--metrics", metrics) if metrics else None
     file = key or usual_key_file()
     if listed:
-        return _list(_offered(gpu, virtual), virtual, listen, file)
+        return _list(gpu, virtual, listen, file)
     Peers(peers)
     if new_key:
         make_key(file)
@@ -118,8 +118,8 @@ def serve(
         server.stop()
 
 
-def _list(gpus: tuple[int, ...], virtual: int, listen: str, key: Path) -> None:
-    """The GPUs that would be offered, the roads, and the server that listens there."""
+def _list(listed: str, virtual: int, listen: str, key: Path) -> None:
+    """The GPUs that would be offered, the roads, and the server that listens there, be it of another machine."""
     from waywiser import _core
     from waywiser.errors import Error
     from waywiser.offload.client import DATA_ROADS
@@ -127,6 +127,11 @@ def _list(gpus: tuple[int, ...], virtual: int, listen: str, key: Path) -> None:
     from waywiser.offload.server_lines import lines_about
 
     names = {} if virtual else {device.id: device.name for device in _core.discover().devices}
+    try:
+        gpus = _offered(listed, virtual)
+    except UnavailableError as error:
+        gpus = ()
+        print(error)
     for number in gpus:
         print(f"GPU {number}: {names.get(f'gpu{number}', 'virtual')}")
     print(f"roads of arrays: {', '.join(DATA_ROADS)}")

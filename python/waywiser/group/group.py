@@ -116,6 +116,16 @@ class Group(Messages, Collectives, Scans, Objects, Background, Windows):
         part = self._core.split(color, key)
         return None if part is None else Part(part, self)
 
+    def split_apart(self, color: int, key: int = 0) -> Group | None:
+        """The same as `split`, but each part is a job of its own, with the options of this group.
+
+        A failure ends one of the parts, or this group, and not the others; errors number its ranks from 0. Each part
+        is closed by itself, and a thread may use one while others use other parts. All ranks call it. Raises as every
+        call, and as join.
+        """
+        part = self._core.split_apart(color, key)
+        return None if part is None else Group(part, self._allow_pickle)
+
     def split_by_machine(self, key: int = 0) -> Group:
         """The group of the ranks on this rank's machine, ordered by key, then rank. All ranks call it. Raises as every
         call.

@@ -42,8 +42,12 @@ class PartitionedMesh(MeshPartition):
         for rank, (cells, count, width, numbered) in enumerate(counts.tolist()):
             if count != group.size:
                 raise InputError(f"rank {rank}: {count} parts of a mesh for {group.size} ranks")
-            if (cells, width, numbered) != (counts[0][0], counts[0][2], cells):
-                raise InputError(f"rank {rank} has another mesh or other layers than rank 0, or parts of another mesh")
+            if numbered != cells:
+                raise InputError(f"rank {rank}: a mesh of {cells} cells, and parts of one of {numbered}")
+            if cells != counts[0][0]:
+                raise InputError(f"rank {rank} has a mesh of {cells} cells, rank 0 of {counts[0][0]}")
+            if width != counts[0][2]:
+                raise InputError(f"rank {rank} has layers={width}, rank 0 layers={counts[0][2]}")
         of_cell = group.broadcast(np.ascontiguousarray(parts.of_cell.copy()), 0)
         self.mesh = mesh
         rank = group.rank

@@ -17,7 +17,7 @@ class Job:
     `results`: the folder of settings; each rank gets those of its node and is bound to its CPUs; None: ranks start
     unchanged. `bind`: whether ranks are bound. `trust_network`: whether libraries may use unauthenticated connections
     between machines. `accept_simulated`: whether ranks also get settings that were not measured. `encrypt`: whether
-    traffic between machines is encrypted.
+    traffic between machines is encrypted. `keep_going`: the others go on after a rank has failed.
     """
 
     command: Sequence[str]
@@ -32,6 +32,7 @@ class Job:
     trust_network: bool = False
     accept_simulated: bool = False
     encrypt: bool = False
+    keep_going: bool = False
 
     def variables(self, rank: int) -> dict[str, str]:
         """The environment of a rank, the secret left out."""

@@ -185,7 +185,8 @@ class Launcher:
                 if not self._ended_by:  # else its process group may have others, who are ended, too
                     keeper.forget(process.pid)
                 self._note_end(process)
-            if self._end_by == math.inf and (self._failed is not None or self._output_lost is not None):
+            failed = self._failed is not None and not self._job.keep_going
+            if self._end_by == math.inf and (failed or self._output_lost is not None):
                 self._end_by = time.monotonic() + GRACE
 
     def _note_end(self, process: subprocess.Popen[bytes]) -> None:

@@ -9,6 +9,7 @@
 #include "waywiser/comm/bootstrap/unique_id.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/group/local_ranks.hpp"
+#include "waywiser/group/split_apart.hpp"
 
 using namespace waywiser;
 
@@ -83,6 +84,14 @@ int ww_split(ww_group* group, int color, int key, ww_group** part) {
   return guarded([&] {
     given(part, "the place for the group");
     std::optional<Group> made = given(group, "the group").group.split(color, key);
+    *part = made ? new ww_group{std::move(*made), group->memory} : nullptr;
+  });
+}
+
+int ww_split_apart(ww_group* group, int color, int key, ww_group** part) {
+  return guarded([&] {
+    given(part, "the place for the group");
+    std::optional<Group> made = split_apart(given(group, "the group").group, color, key);
     *part = made ? new ww_group{std::move(*made), group->memory} : nullptr;
   });
 }

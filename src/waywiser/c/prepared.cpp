@@ -1,29 +1,9 @@
 #include <string_view>
-#include <utility>
 
 #include "waywiser/c/handles.hpp"
+#include "waywiser/group/wanted_collective.hpp"
 
 using namespace waywiser;
-
-namespace {
-
-// How many elements input and output have at this rank.
-std::pair<std::size_t, std::size_t> counts_of(const Group& group, std::string_view operation, std::size_t count,
-                                              int root) {
-  const std::size_t all = static_cast<std::size_t>(group.size()) * count;
-  const bool is_root = group.rank() == root;
-  if (operation == "broadcast") return {0, count};
-  if (operation == "reduce") return {count, is_root ? count : 0};
-  if (operation == "exscan") return {count, group.rank() == 0 ? 0 : count};
-  if (operation == "all_gather") return {count, all};
-  if (operation == "gather") return {count, is_root ? all : 0};
-  if (operation == "scatter") return {is_root ? all : 0, count};
-  if (operation == "reduce_scatter") return {all, count};
-  if (operation == "all_to_all") return {all, all};
-  return {count, count};
-}
-
-}  // namespace
 
 int ww_prepare_exchange(ww_group* group, const ww_exchange* neighbors, size_t count, ww_prepared** prepared) {
   return guarded([&] {
@@ -39,7 +19,7 @@ int ww_prepare_collective(ww_group* group, const char* operation, const void* in
     given(prepared, "the address for the prepared collective");
     Group& of = given(group, "the group").group;
     const std::string_view called(&given(operation, "the name of the collective"));
-    const auto [in, out] = counts_of(of, called, count, root);
+    const auto [in, out] = array_counts(called, count, {of.rank(), of.size(), root});
     *prepared = new ww_prepared{Prepared::of_collective(of, called, elements(*group, input, in, type),
                                                         elements(*group, output, out, type), reduce_op(op), root)};
   });

@@ -301,6 +301,9 @@ WW_API int ww_abort(ww_group* group, const char* why);
 WW_API int ww_failure(const ww_group* group);
 /* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
+/* The same as jobs of their own, joined with the options of `group`: a failure ends one of them, or `group`, and not the
+ * others, and errors number its ranks from 0. Each is closed by itself. */
+WW_API int ww_split_apart(ww_group* group, int color, int key, ww_group** part);
 /* The ranks on this rank's machine form a group, ordered by key, then rank. Collective. */
 WW_API int ww_split_by_machine(ww_group* group, int key, ww_group** part);
 /* 0 to size - 1; -1 without a group. */

@@ -1,6 +1,9 @@
 #include "waywiser/collective/group_core.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
@@ -8,6 +11,8 @@
 
 namespace waywiser {
 namespace {
+
+constexpr std::size_t most_spare_executions = 8;
 
 // Ranks of one machine get the same number, so that algorithms can first work within machines.
 std::vector<int> machines_of(const Session& session, const Members& members) {
@@ -27,6 +32,7 @@ std::vector<int> machines_of(const Session& session, const Members& members) {
 GroupCore::GroupCore(std::shared_ptr<Session> session, Members members)
     : session_(std::move(session)),
       members_(std::make_shared<const Members>(std::move(members))),
+      spares_(std::make_shared<Spares>()),
       execution_(*session_) {}
 
 void GroupCore::refuse_thread() const {
@@ -69,14 +75,40 @@ void GroupCore::run(const Call& call, std::shared_ptr<const Schedule> schedule, 
 std::shared_ptr<Activity> GroupCore::start(const Call& call, std::shared_ptr<const Schedule> schedule,
                                            ConstElements input, Elements output) {
   const InCall in_call(*session_, call);
-  auto staging = std::make_unique<Staging>(*session_);
-  if (!is_staged(input) && !is_staged(output)) staging.reset();
-  auto execution = std::make_shared<Execution>(*session_);
+  std::unique_ptr<Staging> staging;
+  if (is_staged(input) || is_staged(output)) staging = std::make_unique<Staging>(*session_);
+  std::shared_ptr<Execution> execution = spare_execution();
   execution->begin(members_, call, std::move(schedule), staging ? staging->input(input) : input,
                    staging ? staging->output(output) : output);
   const std::shared_ptr<Activity> operation = staged(std::move(execution), std::move(staging));
   session_->start(operation);
   return operation;
+}
+
+// Its last owner may be in another thread.
+struct GroupCore::Spares {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Execution>> executions;
+
+  std::unique_ptr<Execution> take(Session& session) {
+    const std::lock_guard lock(mutex);
+    if (executions.empty()) return std::make_unique<Execution>(session);
+    std::unique_ptr<Execution> last = std::move(executions.back());
+    executions.pop_back();
+    return last;
+  }
+
+  void give_back(std::unique_ptr<Execution> execution) {
+    if (execution->is_running()) return;
+    execution->keeps.reset();
+    const std::lock_guard lock(mutex);
+    if (executions.size() < most_spare_executions) executions.push_back(std::move(execution));
+  }
+};
+
+std::shared_ptr<Execution> GroupCore::spare_execution() {
+  return {spares_->take(*session_).release(),
+          [spares = spares_](Execution* over) { spares->give_back(std::unique_ptr<Execution>(over)); }};
 }
 
 void GroupCore::run_usual(const CollectiveCall& wanted, ConstElements input, Elements output) {

@@ -87,16 +87,20 @@ class GroupCore final : public RankExchange, public std::enable_shared_from_this
   void all_gather_for(CallKind kind, ConstElements mine, Elements all);
 
  private:
+  struct Spares;
   void keep_out() {
     if (session_->call_lock().is_shared() && !own_.lock()) [[unlikely]]
       refuse_thread();
   }
   [[noreturn]] void refuse_thread() const;
   [[noreturn]] void refuse_rank(int rank, const char* what) const;
+  // For a call that only begins: its buffers have been used before, so their pages are there.
+  std::shared_ptr<Execution> spare_execution();
   void run_usual(const CollectiveCall& wanted, ConstElements input, Elements output);
 
   const std::shared_ptr<Session> session_;
   const std::shared_ptr<const Members> members_;
+  const std::shared_ptr<Spares> spares_;
   CallLock own_{false};  // if threads share the rank
   std::uint64_t messages_ = 0, collectives_ = 0;
   Execution execution_;  // of blocking calls

@@ -126,6 +126,7 @@ void Prepared::State::start(Stream& stream) {
 void Prepared::State::start() {
   const std::lock_guard lock(*group->core);
   check_is_over();
+  if (collective && on_hosts) return start_on_hosts(group->core->numbered_again(as));
   if (collective) {
     begun = group->run(*collective, Mode::begin);
     return begun.keep(owner);
@@ -137,15 +138,17 @@ void Prepared::State::start() {
     unpacks = true;
     return begun.keep(std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(owner, packed));
   }
+  if (on_hosts) return start_on_hosts(call);
   const InCall in_call(group->session(), call);
-  if (on_gpus) {
-    group->gpus.start(*on_gpus, nullptr);
-    waits_for_stream = true;
-    return;
-  }
+  group->gpus.start(*on_gpus, nullptr);
+  waits_for_stream = true;
+}
+
+void Prepared::State::start_on_hosts(const Call& call) {
+  const InCall in_call(group->session(), call);
   on_hosts->begin(call);
   group->session().start(on_hosts);
-  if (on_hosts->under_way) begun = Future(group->core, on_hosts);
+  begun = Future(group->core, on_hosts);  // until wait(), also where it is complete already
   begun.keep(owner);
 }
 

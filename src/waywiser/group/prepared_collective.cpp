@@ -1,4 +1,4 @@
-// Collectives that are prepared: a start is a call of the group.
+// Collectives that are prepared: a start is a call of the group, whose schedule is bound once where hosts run it.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -22,13 +22,17 @@ void check_calls(GroupCore& core, const Call& mine) {
 
 }  // namespace
 
-Prepared::State::State(std::shared_ptr<Group::State> of, const WantedCollective& wanted)
-    : group(std::move(of)), collective(wanted), reduce_op(wanted.op) {
+Prepared::State::State(std::shared_ptr<Group::State> of, const WantedCollective& wanted, const CollectiveCall& call)
+    : group(std::move(of)), collective(wanted), as(call.as), reduce_op(wanted.op) {
   const ConstRegion read = wanted.input.region;
   const std::array arrays{Elements({const_cast<std::byte*>(read.data), read.bytes, read.place}, wanted.input.type),
                           wanted.output};
   const std::vector<ArrayPlaces> places = places_of_all(*group->core, arrays);
-  if (std::ranges::none_of(places, &ArrayPlaces::gpu)) return;
+  if (std::ranges::none_of(places, &ArrayPlaces::gpu)) {
+    on_hosts = std::make_shared<Execution>(group->session());
+    on_hosts->bind(group->core->shared_members(), as, group->hosts.schedule_for(call), wanted.input, wanted.output);
+    return;
+  }
   why_staged = why_no_gpus(places);
   if (!why_staged.empty()) return;
   group->gpus.prepare(gpu_of(arrays), std::max(arrays[0].region.bytes, arrays[1].region.bytes));
@@ -40,16 +44,15 @@ Prepared Prepared::of_collective(Group& group, std::string_view operation, Const
   const auto& state = group.state_;
   const std::lock_guard lock(*state->core);
   WantedCollective wanted{Collective::all_reduce, input, output, op, root};
-  Call mine;
+  CollectiveCall call;
   throw_at_all(group, failure_of([&] {
                  wanted.operation = parse_prepared(operation);
-                 const CollectiveCall call = numbered(*state->core, wanted);
+                 call = numbered(*state->core, wanted);
                  state->core->take_back(call.as);
                  check_shared(call, wanted.input, wanted.output, false);
-                 mine = call.as;
                }));
-  check_calls(*state->core, mine);
-  return Prepared(std::make_unique<State>(state, wanted));
+  check_calls(*state->core, call.as);
+  return Prepared(std::make_unique<State>(state, wanted, call));
 }
 
 }  // namespace waywiser

@@ -21,7 +21,7 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
   State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
         std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange, ReduceOp op);
   // Collective.
-  State(std::shared_ptr<Group::State> of, const WantedCollective& wanted);
+  State(std::shared_ptr<Group::State> of, const WantedCollective& wanted, const CollectiveCall& call);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
@@ -32,6 +32,7 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
 
   const std::shared_ptr<Group::State> group;
   const std::optional<WantedCollective> collective;
+  const Call as;                         // of a collective
   std::shared_ptr<PackedArrays> packed;  // carried by messages
   std::vector<Exchange> messages;
   const ReduceOp reduce_op;
@@ -49,6 +50,7 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
                   std::span<const Elements> arrays);
   void set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays);
   Call next_call() const;
+  void start_on_hosts(const Call& call);
   void check_is_over() const;
 };
 

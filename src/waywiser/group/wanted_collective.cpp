@@ -10,12 +10,6 @@
 namespace waywiser {
 namespace {
 
-// The other array of a rank that is not the root is not used.
-bool uses_both(const CollectiveCall& call) {
-  const bool to_root = call.operation == Collective::gather || call.operation == Collective::reduce;
-  return call.rank == call.root || !(to_root || call.operation == Collective::scatter);
-}
-
 Bytes own_block(const CollectiveCall& call) {
   const Bytes size = bytes_of(call.as.type);
   if (call.counts.empty()) return static_cast<std::size_t>(call.rank) * call.count * size;
@@ -38,67 +32,97 @@ bool reduces(Collective operation) {
          operation == Collective::reduce_scatter || operation == Collective::scan || operation == Collective::exscan;
 }
 
-bool gets_nothing(const GroupCore& core, const WantedCollective& wanted) {
-  return (wanted.operation == Collective::reduce && core.rank() != wanted.root) ||
-         (wanted.operation == Collective::exscan && core.rank() == 0);
+// Which of its arrays a rank uses; a broadcast has one.
+struct Uses {
+  bool input = true, output = true;
+};
+
+Uses uses_of(Collective operation, const RankOfCall& at) {
+  const bool is_root = at.rank == at.root;
+  switch (operation) {
+    case Collective::broadcast: return {false, true};
+    case Collective::reduce:
+    case Collective::gather: return {true, is_root};
+    case Collective::scatter: return {is_root, true};
+    case Collective::exscan: return {true, at.rank != 0};
+    default: return {};
+  }
 }
 
-void take_nothing(WantedCollective& wanted) {
-  wanted.output = Elements({nullptr, 0, wanted.input.region.place}, wanted.input.type);
+// The block of each rank is the output, not the input.
+bool counts_by_output(Collective operation) {
+  return operation == Collective::reduce_scatter || operation == Collective::scatter;
 }
 
 // Returns the number of elements that the ranks compare.
-std::size_t checked_count(const GroupCore& core, WantedCollective& wanted) {
+std::size_t checked_count(const WantedCollective& wanted, const RankOfCall& at, const Uses& uses) {
   const CallKind kind = kind_of(wanted.operation);
-  const auto ranks = static_cast<std::size_t>(core.size());
-  const bool is_root = core.rank() == wanted.root;
   const std::size_t in = wanted.input.count(), out = wanted.output.count();
-  switch (wanted.operation) {
-    case Collective::all_gather: check_count(kind, "the output", out, in * ranks); return in;
-    case Collective::gather:
-      if (is_root) check_count(kind, "the output", out, in * ranks);
-      return in;
-    case Collective::reduce_scatter: check_count(kind, "the input", in, out * ranks); return out;
-    case Collective::scatter:
-      if (is_root) check_count(kind, "the input", in, out * ranks);
-      return out;
-    case Collective::all_to_all:
-      check_count(kind, "the output", out, in);
-      if (in % ranks != 0)
-        refuse(kind, std::to_string(in) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
-      return in / ranks;
-    default: break;
-  }
-  if (gets_nothing(core, wanted))
-    take_nothing(wanted);
-  else
+  const auto ranks = static_cast<std::size_t>(at.ranks);
+  if (wanted.operation == Collective::all_to_all) {
     check_count(kind, "the output", out, in);
-  return in;
+    if (in % ranks != 0)
+      refuse(kind, std::to_string(in) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
+    return in / ranks;
+  }
+  const bool by_output = counts_by_output(wanted.operation);
+  const std::size_t count = by_output ? out : in;
+  const ArrayCounts needed = array_counts(wanted.operation, count, at);
+  if (by_output && uses.input) check_count(kind, "the input", in, needed.input);
+  if (!by_output && uses.output) check_count(kind, "the output", out, needed.output);
+  return count;
 }
 
 }  // namespace
+
+ArrayCounts array_counts(Collective operation, std::size_t count, const RankOfCall& at) {
+  ArrayCounts counts{count, count};
+  const std::size_t all = static_cast<std::size_t>(at.ranks) * count;
+  switch (operation) {
+    case Collective::all_gather:
+    case Collective::gather: counts.output = all; break;
+    case Collective::reduce_scatter:
+    case Collective::scatter: counts.input = all; break;
+    case Collective::all_to_all: counts = {all, all}; break;
+    default: break;
+  }
+  const Uses uses = uses_of(operation, at);
+  return {uses.input ? counts.input : 0, uses.output ? counts.output : 0};
+}
+
+ArrayCounts array_counts(std::string_view operation, std::size_t count, const RankOfCall& at) {
+  for (int i = 0; i < collectives; ++i)
+    if (const auto each = static_cast<Collective>(i); name(each) == operation) return array_counts(each, count, at);
+  return {count, count};
+}
 
 CollectiveCall numbered(GroupCore& core, WantedCollective& wanted) {
   const CallKind kind = kind_of(wanted.operation);
   const char* root = root_of(wanted.operation);
   if (root != nullptr) core.check_rank(wanted.root, root);
+  if (wanted.operation == Collective::broadcast) {  // of one array: nothing to compare
+    wanted.input = wanted.output;
+    return core.next_collective(wanted.operation, wanted.input, wanted.input.count(), ReduceOp::sum, wanted.root);
+  }
   const bool scans = wanted.operation == Collective::scan || wanted.operation == Collective::exscan;
   if (scans && wanted.op == ReduceOp::avg) refuse(kind, "there is no avg");
-  if (scans && gets_nothing(core, wanted)) take_nothing(wanted);
-  if (wanted.operation == Collective::broadcast) wanted.input = wanted.output;
+  const RankOfCall at{core.rank(), core.size(), wanted.root};
+  const Uses uses = uses_of(wanted.operation, at);
+  if (!uses.output && reduces(wanted.operation))
+    wanted.output = Elements({nullptr, 0, wanted.input.region.place}, wanted.input.type);
   if (reduces(wanted.operation))
     check_reduces(kind, wanted.input, wanted.output, wanted.op);
   else
     check_types(kind, wanted.input, wanted.output);
-  const std::size_t count = checked_count(core, wanted);
-  const bool by_output = wanted.operation == Collective::reduce_scatter || wanted.operation == Collective::scatter;
-  return core.next_collective(wanted.operation, by_output ? ConstElements(wanted.output) : wanted.input, count,
-                              reduces(wanted.operation) ? wanted.op : ReduceOp::sum,
+  const std::size_t count = checked_count(wanted, at, uses);
+  const ConstElements compared = counts_by_output(wanted.operation) ? ConstElements(wanted.output) : wanted.input;
+  return core.next_collective(wanted.operation, compared, count, reduces(wanted.operation) ? wanted.op : ReduceOp::sum,
                               root != nullptr ? wanted.root : -1);
 }
 
 void check_shared(const CollectiveCall& call, ConstElements input, Elements output, bool copies) {
-  if (share_memory(input.region, output.region) && uses_both(call))
+  const Uses uses = uses_of(call.operation, {call.rank, call.ranks, call.root});
+  if (uses.input && uses.output && share_memory(input.region, output.region))
     check_apart(call.as.kind, {input.region, output.region, own_block(call), copies});
 }
 

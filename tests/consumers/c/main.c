@@ -357,6 +357,14 @@ static void groups(void) {
   DO(ww_split(group, -1, 0, &part));
   CHECK(part == NULL);
   ww_group_free(part);
+  DO(ww_split_apart(group, rank == 0 ? -1 : 0, 0, &part));
+  CHECK((part == NULL) == (rank == 0));
+  if (part != NULL) {
+    CHECK(ww_size(part) == size - 1 && ww_rank(part) == rank - 1);
+    DO(ww_abort(part, "as a test"));
+    CHECK(ww_failure(part) == WW_IO);
+  }
+  ww_group_free(part);
   DO(ww_split_by_machine(group, -rank, &part));
   CHECK(ww_size(part) == size && ww_rank(part) == size - 1 - rank);
   ww_group_free(part);

@@ -285,7 +285,7 @@ def main() -> None:
         gpu_arrays(group, gpus)
         element_types(gpus)
         part: ww.Group | None = group.split(color=group.rank, key=0)
-        assert part is not None and part.size == 1
+        assert part is not None and part.size == 1 and group.split_apart(color=0, key=0) is not None
         part.close()
         here: ww.Group = group.split_by_machine(key=0)
         assert here.size == group.local_size > group.local_rank

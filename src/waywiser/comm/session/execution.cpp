@@ -22,6 +22,12 @@ bool goes_apart(const Step& step) { return step.kind == StepKind::send && step.s
 
 void Execution::begin(const std::shared_ptr<const Members>& members, const Call& call,
                       std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
+  bind(members, call, std::move(schedule), input, output);
+  restart();
+}
+
+void Execution::bind(const std::shared_ptr<const Members>& members, const Call& call,
+                     std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
   if (members_ != members) members_ = members;
   call_ = call;
   schedule_ = std::move(schedule);
@@ -30,7 +36,6 @@ void Execution::begin(const std::shared_ptr<const Members>& members, const Call&
   check_fit();
   bind_arrays({});
   scratch_.grow_to(schedule_->scratch_count * bytes_of(call.type));
-  restart();
 }
 
 void Execution::begin(const Call& call) {

@@ -47,13 +47,17 @@ class Execution : public Activity {
   // Schedule and memory must live until completion. Throws invalid_input if they do not match.
   void begin(const std::shared_ptr<const Members>& members, const Call& call, std::shared_ptr<const Schedule> schedule,
              ConstElements input, Elements output);
-  // Binds a schedule that is begun repeatedly to its caller-owned arrays, in their order, in host memory that must
-  // stay. Throws invalid_input if they do not match.
+  // Binds what is begun repeatedly; the memory must stay.
+  void bind(const std::shared_ptr<const Members>& members, const Call& call, std::shared_ptr<const Schedule> schedule,
+            ConstElements input, Elements output);
+  // The same for a schedule on its caller-owned arrays, in their order, in host memory. Throws invalid_input if they do
+  // not match.
   void bind(const std::shared_ptr<const Members>& members, std::shared_ptr<const Schedule> schedule,
             std::span<const Elements> arrays);
   // Begins what bind() has bound.
   void begin(const Call& call);
 
+  bool is_running() const noexcept { return running_; }
   bool advance() override;
   const Call& call() const override { return call_; }
   std::string progress_text() const override;
