@@ -1,0 +1,55 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "agent_socket.hpp"
+#include "memory_table.hpp"
+#include "nixl_types.hpp"
+
+namespace waywiser_nixl {
+
+// Another agent of this machine, or this agent itself: its registered memories, the way to their bytes, and the
+// connection on which notifications go. The connection breaks when that process ends.
+class Peer {
+ public:
+  using Keep = std::function<void(const std::string& message)>;
+  // This agent itself, which keeps its own notifications.
+  Peer(std::shared_ptr<MemoryTable> table, Keep keep) : table_(std::move(table)), keep_(std::move(keep)), here_(true) {}
+  // Meets the other agent. Throws Refusal; not_supported if it cannot be reached from here.
+  Peer(const std::string& own_name, const AgentAddress& address);
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  const MemoryTable& table() const { return *table_; }
+  bool is_here() const { return here_; }  // in this process
+  const Socket& socket() const { return socket_; }
+
+  bool gone() const { return gone_.load(std::memory_order_acquire); }
+  void set_gone() { gone_.store(true, std::memory_order_release); }
+
+  // Sent when it returns. Throws Refusal.
+  void notify(const std::string& message);
+
+  // As many bytes on both sides, of memories that are held. Throws Refusal.
+  void copy(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const;
+
+ private:
+  void try_memory(const Reply& reply) const;
+
+  Socket socket_;
+  std::shared_ptr<MemoryTable> table_;
+  Keep keep_;
+  pid_t process_ = 0;
+  bool here_ = false;
+  std::atomic<bool> gone_ = false;
+  std::mutex sending_;
+};
+
+}  // namespace waywiser_nixl
