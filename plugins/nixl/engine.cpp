@@ -1,5 +1,6 @@
 #include "engine.hpp"
 
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 
@@ -14,9 +15,14 @@ constexpr std::size_t most_bytes_in_call = std::size_t{1} << 20;
 constexpr double too_slow = 2;
 
 struct MemoryText {
-  std::uint64_t magic;
+  std::uint64_t magic = 0;
   MemoryNumber number;
+  GpuExport shared;  // only of GPU memory
 };
+
+std::size_t text_bytes(MemoryKind kind) {
+  return kind == MemoryKind::vram ? sizeof(MemoryText) : offsetof(MemoryText, shared);
+}
 
 class Handle : public RequestHandle {
  public:
@@ -45,11 +51,20 @@ Engine::Engine(const EngineStart& start)
   if (agent_.size() > longest_name) throw Refusal(Status::invalid, "the name of an agent is too long");
 }
 
+std::vector<MemoryKind> Engine::served_memories() {
+  if (GpuDriver::find() == nullptr) return {MemoryKind::dram};
+  return {MemoryKind::dram, MemoryKind::vram};
+}
+
 Status Engine::add_memory(const NamedRange& memory, const MemoryKind& kind, Metadata*& made) {
   return told([&] {
-    if (kind != MemoryKind::dram) throw Refusal(Status::not_supported, "only host memory (DRAM) is served");
-    auto own = std::make_unique<OwnMemory>(table_->add(memory.address, memory.bytes));
-    made = own.release();
+    const GpuDriver* gpu = GpuDriver::find();
+    const bool on_gpu = kind == MemoryKind::vram && gpu != nullptr;
+    if (kind != MemoryKind::dram && !on_gpu)
+      throw Refusal(Status::not_supported, "only memory of hosts (DRAM) and of CUDA's GPUs (VRAM) is served");
+    const GpuExport shared = on_gpu ? gpu->share(memory.address, memory.bytes) : GpuExport{};
+    const MemoryNumber number = table_->add({memory.address, memory.bytes, shared.offset});
+    made = std::make_unique<OwnMemory>(number, kind, shared).release();
     return Status::success;
   });
 }
@@ -141,8 +156,8 @@ Status Engine::told_of_memory(const Metadata* memory, std::string& text) const {
   return told([&] {
     const auto* own = dynamic_cast<const OwnMemory*>(memory);
     if (own == nullptr) return Status::invalid;
-    const MemoryText about{magic, own->number};
-    text.assign(reinterpret_cast<const char*>(&about), sizeof about);
+    const MemoryText about{magic, own->number, own->shared};
+    text.assign(reinterpret_cast<const char*>(&about), text_bytes(own->kind));
     return Status::success;
   });
 }
@@ -172,20 +187,24 @@ Status Engine::learn_agent(const std::string& agent, const std::string& text) {
   });
 }
 
-// Of an agent that cannot be reached: an error would end the exchange of all metadata, with those of other back ends.
+// Of memory that cannot be reached: an error would end the exchange of all metadata, with those of other back ends.
 // NIXL keeps the range that it passes, and finds no transfer for this back end in one of no bytes.
 Status Engine::learn_memory(const NamedRange& memory, const MemoryKind& kind, const std::string& agent,
                             Metadata*& made) {
   return told([&] {
     MemoryText about{};
-    if (memory.metadata.size() != sizeof about || kind != MemoryKind::dram)
-      throw Refusal(Status::mismatch, "what is said of a memory is not of this version of the plug-in");
-    std::memcpy(&about, memory.metadata.data(), sizeof about);
+    if (memory.metadata.size() == text_bytes(kind)) std::memcpy(&about, memory.metadata.data(), memory.metadata.size());
     if (about.magic != magic || about.number.slot >= MemoryTable::slots)
       throw Refusal(Status::mismatch, "what is said of a memory is not of this version of the plug-in");
     std::shared_ptr<Peer> peer = find(agent);
+    std::uint64_t allocation = 0;
+    if (peer && kind == MemoryKind::vram && GpuDriver::find() == nullptr) {
+      say("GPU memory of agent " + agent + " is left to NIXL's other back ends: this process has no GPU of CUDA");
+      peer = nullptr;
+    }
     if (!peer) const_cast<NamedRange&>(memory).bytes = 0;
-    made = std::make_unique<PeerMemory>(std::move(peer), about.number).release();
+    if (peer && kind == MemoryKind::vram && !peer->is_here()) allocation = peer->open_gpu_memory(about.shared);
+    made = std::make_unique<PeerMemory>(std::move(peer), about.number, allocation).release();
     return Status::success;
   });
 }
@@ -194,7 +213,7 @@ Status Engine::learn_own_memory(Metadata* memory, Metadata*& made) {
   return told([&] {
     const auto* own = dynamic_cast<const OwnMemory*>(memory);
     if (own == nullptr) return Status::invalid;
-    made = std::make_unique<PeerMemory>(self_, own->number).release();
+    made = std::make_unique<PeerMemory>(self_, own->number, 0).release();
     return Status::success;
   });
 }
@@ -222,7 +241,7 @@ Status Engine::estimate(const Operation&, const KnownRanges&, const KnownRanges&
     const auto* handle = dynamic_cast<const Handle*>(request);
     if (handle == nullptr) return Status::invalid;
     const Request& asked = *handle->request;
-    const auto expected = plan_.expect(asked.bytes(), asked.peer().is_here() ? 1 : 2);
+    const auto expected = expect(asked);
     if (!expected) return Status::not_supported;
     time = std::chrono::duration_cast<Microseconds>(std::chrono::duration<double>(expected->seconds));
     margin =
@@ -232,9 +251,15 @@ Status Engine::estimate(const Operation&, const KnownRanges&, const KnownRanges&
   });
 }
 
+// What number the plan has for another agent's GPU is not known.
+std::optional<Expected> Engine::expect(const Request& request) const {
+  if (request.on_gpu()) return {};
+  return plan_.expect(request.bytes(), request.peer().is_here() ? 1 : 2);
+}
+
 void Engine::compare_with_plan(const Request& request) const {
   const bool here = request.peer().is_here();
-  const auto expected = plan_.expect(request.bytes(), here ? 1 : 2);
+  const auto expected = expect(request);
   if (!expected || request.seconds() < too_slow * expected->seconds) return;
   const bool scattered = request.bytes() / request.ranges() < most_bytes_in_call;
   say("host memory to host memory " + std::string(here ? "of this process" : "of another process") + ", " +

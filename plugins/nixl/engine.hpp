@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 
 namespace waywiser_nixl {
 
-// The back end of one agent of NIXL: host memory, within an agent and between agents of one machine.
+// The back end of one agent of NIXL: memory of hosts and GPUs, within an agent and between agents of one machine.
 class Engine : public EngineBase {
  public:
   explicit Engine(const EngineStart& start);  // throws Refusal
@@ -25,7 +26,7 @@ class Engine : public EngineBase {
   bool supports_local() const override { return true; }
   bool supports_notifications() const override { return true; }
   std::vector<MemoryKind> memories() const override { return served_memories(); }
-  static std::vector<MemoryKind> served_memories() { return {MemoryKind::dram}; }
+  static std::vector<MemoryKind> served_memories();
 
   Status add_memory(const NamedRange& memory, const MemoryKind& kind, Metadata*& made) override;
   Status remove_memory(Metadata* memory) override;
@@ -52,6 +53,7 @@ class Engine : public EngineBase {
 
  private:
   std::shared_ptr<Peer> find(const std::string& agent) const;  // null: not known
+  std::optional<Expected> expect(const Request& request) const;
   void compare_with_plan(const Request& request) const;
 
   const AgentAddress address_;

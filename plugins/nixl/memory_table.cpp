@@ -63,10 +63,9 @@ void MemoryTable::let_go(MemoryNumber number) const noexcept {
   at(number.slot).state.fetch_sub(1, std::memory_order_acq_rel);
 }
 
-bool MemoryTable::bounds(MemoryNumber number, std::uint64_t& address, std::uint64_t& bytes) const noexcept {
+bool MemoryTable::bounds(MemoryNumber number, MemoryBounds& found) const noexcept {
   if (!hold(number)) return false;
-  address = at(number.slot).address;
-  bytes = at(number.slot).bytes;
+  found = {at(number.slot).address, at(number.slot).bytes, at(number.slot).offset};
   let_go(number);
   return true;
 }
@@ -78,7 +77,7 @@ OwnMemoryTable::~OwnMemoryTable() {
   for (std::uint32_t slot = 0; slot < unused_; ++slot) end(slot, deadline);
 }
 
-MemoryNumber OwnMemoryTable::add(std::uint64_t address, std::uint64_t bytes) {
+MemoryNumber OwnMemoryTable::add(const MemoryBounds& bounds) {
   const std::lock_guard lock(mutex_);
   if (free_.empty() && unused_ == slots)
     throw Refusal(Status::not_allowed, "an agent has at most " + std::to_string(slots) + " registered memories");
@@ -86,8 +85,9 @@ MemoryNumber OwnMemoryTable::add(std::uint64_t address, std::uint64_t bytes) {
   if (!free_.empty()) free_.pop_back();
   MemorySlot& memory = at(slot);
   const auto turn = static_cast<std::uint32_t>(turn_of(memory.state.load()) + 1);
-  memory.address = address;
-  memory.bytes = bytes;
+  memory.address = bounds.address;
+  memory.bytes = bounds.bytes;
+  memory.offset = bounds.offset;
   // A late agent may be asking for the memory that was here before, and counts itself out again.
   memory.state.fetch_add((std::uint64_t{1} << 32) | registered, std::memory_order_acq_rel);
   return {slot, turn};

@@ -22,6 +22,11 @@ struct MemorySlot {
   std::atomic<std::uint64_t> state;  // turn << 32 | `registered` | number of holders
   std::atomic<std::uint64_t> address;
   std::atomic<std::uint64_t> bytes;
+  std::atomic<std::uint64_t> offset;  // of GPU memory, in its allocation
+};
+
+struct MemoryBounds {
+  std::uint64_t address = 0, bytes = 0, offset = 0;
 };
 
 // The registered memories of one agent, in a file in memory that agents of other processes map too: who copies holds
@@ -44,7 +49,7 @@ class MemoryTable {
   void let_go(MemoryNumber number) const noexcept;
 
   // False: that memory is not registered any more.
-  bool bounds(MemoryNumber number, std::uint64_t& address, std::uint64_t& bytes) const noexcept;
+  bool bounds(MemoryNumber number, MemoryBounds& found) const noexcept;
 
  protected:
   MemorySlot& at(std::uint32_t slot) const { return memories_[slot]; }
@@ -60,7 +65,7 @@ class OwnMemoryTable : public MemoryTable {
   OwnMemoryTable();            // throws Refusal
   ~OwnMemoryTable() override;  // removes all
 
-  MemoryNumber add(std::uint64_t address, std::uint64_t bytes);  // throws Refusal
+  MemoryNumber add(const MemoryBounds& bounds);  // throws Refusal
   // Waits until nobody holds it: a part of a transfer, or a process that has died meanwhile, for which there is a
   // deadline. False: the deadline has passed.
   bool remove(MemoryNumber number);

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <vector>
 
+#include "pieces.hpp"
 #include "words.hpp"
 
 namespace waywiser_nixl {
@@ -22,24 +24,13 @@ long copy_between(pid_t process, Operation operation, std::span<const iovec> loc
 }
 
 void copy_here(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) {
-  const auto part = [](const iovec& memory, std::size_t done) { return static_cast<char*>(memory.iov_base) + done; };
-  for (std::size_t i = 0, j = 0, local_done = 0, remote_done = 0; i < local.size() && j < remote.size();) {
-    const std::size_t bytes = std::min(local[i].iov_len - local_done, remote[j].iov_len - remote_done);
-    char *to = part(remote[j], remote_done), *from = part(local[i], local_done);
-    if (operation == Operation::read) std::swap(to, from);
-    std::memmove(to, from, bytes);
-    local_done += bytes;
-    remote_done += bytes;
-    if (local_done == local[i].iov_len) ++i, local_done = 0;
-    if (remote_done == remote[j].iov_len) ++j, remote_done = 0;
-  }
+  for_pieces(local, remote, [operation](char* mine, char* theirs, std::size_t bytes) {
+    std::memmove(operation == Operation::read ? mine : theirs, operation == Operation::read ? theirs : mine, bytes);
+  });
 }
 
-std::size_t bytes_of(std::span<const iovec> memories) {
-  std::size_t bytes = 0;
-  for (const iovec& memory : memories) bytes += memory.iov_len;
-  return bytes;
-}
+// Through memory of this process: neither the GPU nor the system call reaches from the one to the other.
+std::vector<char> bounce_buffer(std::span<const iovec> memories) { return std::vector<char>(bytes_of(memories)); }
 
 std::string why_forbidden() {
   std::string scope;
@@ -90,7 +81,35 @@ void Peer::notify(const std::string& message) {
   throw Refusal(Status::disconnected, "an agent of process " + std::to_string(process_) + " takes no notifications");
 }
 
-void Peer::copy(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const {
+void Peer::copy(Operation operation, Memories local, Memories remote) const {
+  if (!local.on_gpu && !remote.on_gpu) return copy_on_host(operation, local.ranges, remote.ranges);
+  if (gone()) throw Refusal(Status::disconnected, "process " + std::to_string(process_) + " has ended");
+  if (remote.on_gpu || here_) return gpu_->copy(operation, local.ranges, remote.ranges);
+  std::vector<char> buffer = bounce_buffer(local.ranges);
+  const iovec between{buffer.data(), buffer.size()};
+  const auto on_gpu = [&] { gpu_->copy(operation, local.ranges, {&between, 1}); };
+  if (operation == Operation::write) on_gpu();
+  copy_on_host(operation, {&between, 1}, remote.ranges);
+  if (operation == Operation::read) on_gpu();
+}
+
+std::uint64_t Peer::open_gpu_memory(const GpuExport& shared) {
+  const std::lock_guard lock(opening_);
+  const auto [found, is_new] = opened_.try_emplace(shared.handle, 0);
+  if (!is_new) return found->second;
+  try {
+    return found->second = gpu_->open(shared);
+  } catch (const Refusal&) {
+    opened_.erase(found);
+    throw;
+  }
+}
+
+Peer::~Peer() {
+  for (const auto& each : opened_) gpu_->close(each.second);
+}
+
+void Peer::copy_on_host(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const {
   if (here_) return copy_here(operation, local, remote);
   const std::string process = "process " + std::to_string(process_);
   if (gone()) throw Refusal(Status::disconnected, process + " has ended");

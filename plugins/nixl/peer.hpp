@@ -2,14 +2,17 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 
 #include "agent_socket.hpp"
+#include "gpu_driver.hpp"
 #include "memory_table.hpp"
 #include "nixl_types.hpp"
 
@@ -26,6 +29,7 @@ class Peer {
   Peer(const std::string& own_name, const AgentAddress& address);
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
+  ~Peer();
 
   const MemoryTable& table() const { return *table_; }
   bool is_here() const { return here_; }  // in this process
@@ -37,10 +41,18 @@ class Peer {
   // Sent when it returns. Throws Refusal.
   void notify(const std::string& message);
 
+  struct Memories {
+    std::span<const iovec> ranges;
+    bool on_gpu;
+  };
   // As many bytes on both sides, of memories that are held. Throws Refusal.
-  void copy(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const;
+  void copy(Operation operation, Memories local, Memories remote) const;
+
+  // Where an allocation of the other process lies in this one. Throws Refusal.
+  std::uint64_t open_gpu_memory(const GpuExport& shared);
 
  private:
+  void copy_on_host(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const;
   void try_memory(const Reply& reply) const;
 
   Socket socket_;
@@ -50,6 +62,9 @@ class Peer {
   bool here_ = false;
   std::atomic<bool> gone_ = false;
   std::mutex sending_;
+  const GpuDriver* const gpu_ = GpuDriver::find();
+  std::mutex opening_;
+  std::map<std::array<unsigned char, 64>, std::uint64_t> opened_;  // allocations, and where they lie here
 };
 
 }  // namespace waywiser_nixl

@@ -11,6 +11,7 @@ namespace {
 
 // A memory that is removed waits for the parts under way, so a part is short; and a system call takes so many ranges.
 constexpr std::size_t most_part_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_part_bytes_by_gpu = std::size_t{32} << 20;  // a part waits for the GPU at its end
 constexpr std::size_t most_part_ranges = IOV_MAX;
 
 // Joins it to the range before it if it lies behind it.
@@ -59,16 +60,19 @@ class Held {
 };
 
 // The bounds of the memory that was asked for last: descriptors of one memory mostly lie together.
-class Bounds {
+class LastBounds {
  public:
-  explicit Bounds(const MemoryTable& table) : table_(table) {}
-  void check(MemoryNumber number, const Range& range) {
+  explicit LastBounds(const MemoryTable& table) : table_(table) {}
+  const MemoryBounds& check(MemoryNumber number, const Range& range) {
     if (!known_ || !(number == number_)) {
-      if (!table_.bounds(number, address_, bytes_)) refuse();
+      if (!table_.bounds(number, bounds_)) refuse();
       known_ = true;
       number_ = number;
     }
-    if (range.address < address_ || range.bytes > bytes_ || range.address - address_ > bytes_ - range.bytes) refuse();
+    if (range.address < bounds_.address || range.bytes > bounds_.bytes ||
+        range.address - bounds_.address > bounds_.bytes - range.bytes)
+      refuse();
+    return bounds_;
   }
 
  private:
@@ -78,7 +82,7 @@ class Bounds {
   const MemoryTable& table_;
   MemoryNumber number_;
   bool known_ = false;
-  std::uint64_t address_ = 0, bytes_ = 0;
+  MemoryBounds bounds_;
 };
 
 template <typename T>
@@ -90,12 +94,17 @@ std::span<const T> between(const std::vector<T>& all, std::size_t from, std::siz
 
 Request::Request(Operation operation, const KnownRanges& local, const KnownRanges& remote,
                  std::shared_ptr<MemoryTable> own_table)
-    : operation_(operation), own_table_(std::move(own_table)), ranges_(local.all.size()) {
+    : operation_(operation),
+      local_on_gpu_(local.kind == MemoryKind::vram),
+      remote_on_gpu_(remote.kind == MemoryKind::vram),
+      most_part_bytes_(remote_on_gpu_ ? most_part_bytes_by_gpu : most_part_bytes),
+      own_table_(std::move(own_table)),
+      ranges_(local.all.size()) {
   if (ranges_ == 0 || remote.all.size() != ranges_)
     throw Refusal(Status::invalid, "a transfer has as many ranges here as there, and at least one");
   peer_ = known<PeerMemory>(remote.all.front().metadata).peer;
   if (!peer_) throw Refusal(Status::not_supported, "an agent of a transfer cannot be reached");
-  Bounds here(*own_table_), there(peer_->table());
+  LastBounds here(*own_table_), there(peer_->table());
   for (std::size_t i = 0; i < ranges_; ++i) {
     const auto& own = known<OwnMemory>(local.all[i].metadata);
     const auto& theirs = known<PeerMemory>(remote.all[i].metadata);
@@ -103,24 +112,28 @@ Request::Request(Operation operation, const KnownRanges& local, const KnownRange
     if (local.all[i].bytes != remote.all[i].bytes)
       throw Refusal(Status::mismatch, "two ranges of a transfer have different lengths");
     here.check(own.number, local.all[i]);
-    there.check(theirs.number, remote.all[i]);
-    add(local.all[i], own.number, remote.all[i], theirs.number);
+    const MemoryBounds& its = there.check(theirs.number, remote.all[i]);
+    const std::uintptr_t address = remote.all[i].address;
+    add(local.all[i].address, own.number,
+        theirs.allocation == 0 ? address : theirs.allocation + its.offset + (address - its.address), theirs.number,
+        local.all[i].bytes);
   }
   end_part();
 }
 
-void Request::add(const Range& local, MemoryNumber own, const Range& remote, MemoryNumber theirs) {
-  bytes_ += local.bytes;
-  for (std::size_t done = 0; done < local.bytes;) {
+void Request::add(std::uintptr_t local, MemoryNumber own, std::uintptr_t remote, MemoryNumber theirs,
+                  std::size_t length) {
+  bytes_ += length;
+  for (std::size_t done = 0; done < length;) {
     const Ends before = parts_.empty() ? Ends{} : parts_.back();
-    if (part_bytes_ == most_part_bytes || local_.size() - before.local == most_part_ranges ||
+    if (part_bytes_ == most_part_bytes_ || local_.size() - before.local == most_part_ranges ||
         remote_.size() - before.remote == most_part_ranges) {
       end_part();
       continue;
     }
-    const std::size_t bytes = std::min(local.bytes - done, most_part_bytes - part_bytes_);
-    append(local_, before.local, local.address + done, bytes);
-    append(remote_, before.remote, remote.address + done, bytes);
+    const std::size_t bytes = std::min(length - done, most_part_bytes_ - part_bytes_);
+    append(local_, before.local, local + done, bytes);
+    append(remote_, before.remote, remote + done, bytes);
     append(own_memories_, before.own_memories, own);
     append(peer_memories_, before.peer_memories, theirs);
     part_bytes_ += bytes;
@@ -173,7 +186,8 @@ void Request::copy_held(Ends from, Ends to) {
   const Held theirs(peer_->table(), peer_memories_.data() + from.peer_memories,
                     peer_memories_.data() + to.peer_memories);
   if (from.local != to.local)
-    peer_->copy(operation_, between(local_, from.local, to.local), between(remote_, from.remote, to.remote));
+    peer_->copy(operation_, {between(local_, from.local, to.local), local_on_gpu_},
+                {between(remote_, from.remote, to.remote), remote_on_gpu_});
 }
 
 void Request::finish() noexcept {

@@ -17,16 +17,20 @@ namespace waywiser_nixl {
 // A memory of this agent.
 class OwnMemory : public Metadata {
  public:
-  explicit OwnMemory(MemoryNumber given) : number(given) {}
+  OwnMemory(MemoryNumber given, MemoryKind of, const GpuExport& how) : number(given), kind(of), shared(how) {}
   const MemoryNumber number;
+  const MemoryKind kind;
+  const GpuExport shared;  // of GPU memory
 };
 
 // A memory of another agent, or of this one as the far end. Without a peer it cannot be reached.
 class PeerMemory : public Metadata {
  public:
-  PeerMemory(std::shared_ptr<Peer> of, MemoryNumber given) : peer(std::move(of)), number(given) {}
+  PeerMemory(std::shared_ptr<Peer> of, MemoryNumber given, std::uint64_t at)
+      : peer(std::move(of)), number(given), allocation(at) {}
   const std::shared_ptr<Peer> peer;
   const MemoryNumber number;
+  const std::uint64_t allocation;  // where that of GPU memory lies in this process; 0: as its owner says
 };
 
 // One transfer, cut into parts, which threads carry out in any order. It holds addresses and numbers, nothing of
@@ -50,6 +54,7 @@ class Request {
   std::size_t parts() const { return parts_.size(); }
   double seconds() const { return seconds_; }  // of the last run that has ended
   const Peer& peer() const { return *peer_; }
+  bool on_gpu() const { return local_on_gpu_ || remote_on_gpu_; }
 
  private:
   static constexpr std::size_t nothing_to_take = std::size_t{1} << 62;
@@ -57,13 +62,15 @@ class Request {
     std::size_t local, remote, own_memories, peer_memories;  // how many until here
   };
 
-  void add(const Range& local, MemoryNumber own, const Range& remote, MemoryNumber theirs);
+  void add(std::uintptr_t local, MemoryNumber own, std::uintptr_t remote, MemoryNumber theirs, std::size_t length);
   void end_part();
   Status copy(std::size_t part) noexcept;
   void copy_held(Ends from, Ends to);
   void finish() noexcept;
 
   const Operation operation_;
+  const bool local_on_gpu_, remote_on_gpu_;
+  const std::size_t most_part_bytes_;
   const std::shared_ptr<MemoryTable> own_table_;
   std::shared_ptr<Peer> peer_;
   std::vector<iovec> local_, remote_;

@@ -14,9 +14,9 @@ constexpr std::size_t most_lines = 100;
 // Text of other agents is among it: what is no printable ASCII becomes a question mark.
 void say(const std::string& text) {
   static std::mutex mutex;
-  static std::set<std::string> said;
+  static auto* const said = new std::set<std::string>;  // for threads that outlive main
   const std::lock_guard lock(mutex);
-  if (said.size() >= most_lines || !said.insert(text).second) return;
+  if (said->size() >= most_lines || !said->insert(text).second) return;
   std::string line = text;
   for (char& each : line)
     if (each < ' ' || each > '~') each = '?';

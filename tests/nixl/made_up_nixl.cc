@@ -3,11 +3,14 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "nixl_interface.hpp"
 
@@ -15,11 +18,16 @@ using namespace made_up_nixl;
 
 namespace {
 
-constexpr int dram = 0;
+constexpr int dram = 0, vram = 1;
 constexpr std::chrono::seconds patience{20};
 
+struct Learned {
+  SpanWithKnown span;
+  int kind = dram;
+};
 struct Memory {
   Span span;
+  int kind = dram;
   Known* known = nullptr;
   Known* own_far_end = nullptr;  // of transfers within the agent
 };
@@ -27,7 +35,7 @@ struct Memory {
 struct Agent {
   std::unique_ptr<BackEnd> back_end;
   std::map<std::string, Memory> memories;
-  std::map<std::string, SpanWithKnown> learned;  // "AGENT MEMORY"
+  std::map<std::string, Learned> learned;  // "AGENT MEMORY"
   Pending* pending = nullptr;
   std::unique_ptr<KnownList> here, there;
   int way = 0;
@@ -70,47 +78,78 @@ std::string start(const std::string& name, std::istream& words) {
   return hex(about);
 }
 
+// Between memory of this process and memory of a GPU, which only the driver can touch.
+void copy_by_driver(const void* to, const void* from, std::size_t bytes) {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  using Copy = int (*)(const void*, const void*, std::size_t, void*);
+  reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxSetCurrent"))(library);
+  reinterpret_cast<Copy>(dlsym(library, "cuMemcpyAsync"))(to, from, bytes, library);
+}
+
+void* allocate(int kind, std::size_t bytes) {
+  if (kind == dram) return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* made = nullptr;
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  reinterpret_cast<int (*)(void**, std::size_t)>(dlsym(library, "cuMemAlloc_v2"))(&made, bytes + 512);
+  return static_cast<char*>(made) + 256;  // somewhere in its allocation
+}
+
+// "memory NAME BYTES VALUE [KIND]"
 std::string memory(Agent& agent, std::istream& words) {
   std::string name;
   std::size_t bytes = 0;
   unsigned value = 0;
-  words >> name >> bytes >> value;
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  auto* first = static_cast<unsigned char*>(at);
-  for (std::size_t i = 0; i < bytes; ++i) first[i] = static_cast<unsigned char>(value + i * 31 + (i >> 12));
+  int kind = dram;
+  words >> name >> bytes >> value >> kind;
+  std::vector<unsigned char> pattern(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) pattern[i] = static_cast<unsigned char>(value + i * 31 + (i >> 12));
+  void* at = allocate(kind, bytes);
+  if (kind == dram)
+    std::copy(pattern.begin(), pattern.end(), static_cast<unsigned char*>(at));
+  else
+    copy_by_driver(at, pattern.data(), bytes);
   SpanWithBlob span;
   span.at = reinterpret_cast<std::uintptr_t>(at);
   span.length = bytes;
-  Memory made{span, nullptr, nullptr};
+  Memory made{span, kind, nullptr, nullptr};
   std::string blob;
-  if (agent.back_end->add(span, dram, made.known) != 0 || agent.back_end->public_data(made.known, blob) != 0 ||
+  if (agent.back_end->add(span, kind, made.known) != 0 || agent.back_end->public_data(made.known, blob) != 0 ||
       agent.back_end->load_local(made.known, made.own_far_end) != 0)
     return "refused";
   agent.memories[name] = made;
-  return std::to_string(span.at) + " " + std::to_string(bytes) + " " + hex(blob);
+  return std::to_string(span.at) + " " + std::to_string(bytes) + " " + hex(blob) + " " + std::to_string(kind);
 }
 
 std::string remove(Agent& agent, std::istream& words) {
   std::string name;
   words >> name;
   Memory& memory = agent.memories.at(name);
-  const int unloaded = agent.back_end->unload(memory.own_far_end);
-  return std::to_string(unloaded) + " " + std::to_string(agent.back_end->remove(memory.known));
+  const int unloaded = agent.back_end->unload(std::exchange(memory.own_far_end, nullptr));
+  return std::to_string(unloaded) + " " + std::to_string(agent.back_end->remove(std::exchange(memory.known, nullptr)));
+}
+
+std::string unmap(const Agent& agent, std::istream& words) {
+  std::string name;
+  words >> name;
+  const Span& span = agent.memories.at(name).span;
+  return std::to_string(::munmap(reinterpret_cast<void*>(span.at), span.length));
 }
 
 std::string learn_memory(Agent& agent, std::istream& words) {
   std::string other, name, blob;
   SpanWithBlob span;
-  words >> other >> name >> span.at >> span.length >> blob;
+  int kind = dram;
+  words >> other >> name >> span.at >> span.length >> blob >> kind;
   span.blob = unhex(blob);
   Known* known = nullptr;
-  const int status = agent.back_end->load_remote(span, dram, other, known);
+  const int status = agent.back_end->load_remote(span, kind, other, known);
   if (status != 0) return std::to_string(status);
-  SpanWithKnown learned;
-  static_cast<Span&>(learned) = span;
-  learned.known = known;
-  agent.learned[other + " " + name] = learned;
-  return std::to_string(status) + " " + std::to_string(learned.length);
+  Learned& learned = agent.learned[other + " " + name];
+  if (learned.span.known != nullptr) agent.back_end->unload(learned.span.known);
+  static_cast<Span&>(learned.span) = span;
+  learned.span.known = known;
+  learned.kind = kind;
+  return std::to_string(status) + " " + std::to_string(span.length);
 }
 
 // read|write AGENT HERE OFFSET THERE OFFSET BYTES [COUNT STRIDE]
@@ -120,16 +159,18 @@ std::string prepare(const std::string& own, Agent& agent, std::istream& words) {
   words >> way >> agent.to >> here >> here_at >> there >> there_at >> bytes >> count >> stride;
   const bool within = agent.to == own;
   const Memory& mine = agent.memories.at(here);
-  SpanWithKnown far;
+  Learned chosen;
   if (within) {
     const Memory& memory = agent.memories.at(there);
-    static_cast<Span&>(far) = memory.span;
-    far.known = memory.own_far_end;
+    static_cast<Span&>(chosen.span) = memory.span;
+    chosen.span.known = memory.own_far_end;
+    chosen.kind = memory.kind;
   } else {
-    far = agent.learned.at(agent.to + " " + there);
+    chosen = agent.learned.at(agent.to + " " + there);
   }
-  agent.here = std::make_unique<KnownList>(dram);
-  agent.there = std::make_unique<KnownList>(dram);
+  const SpanWithKnown& far = chosen.span;
+  agent.here = std::make_unique<KnownList>(mine.kind);
+  agent.there = std::make_unique<KnownList>(chosen.kind);
   for (std::size_t i = 0; i < count; ++i) {
     SpanWithKnown one, other;
     one.at = mine.span.at + here_at + i * stride;
@@ -185,7 +226,13 @@ std::string sum(const Agent& agent, std::istream& words) {
   std::string name;
   std::size_t at = 0, bytes = 0;
   words >> name >> at >> bytes;
-  const auto* first = reinterpret_cast<const unsigned char*>(agent.memories.at(name).span.at + at);
+  const Memory& memory = agent.memories.at(name);
+  const auto* first = reinterpret_cast<const unsigned char*>(memory.span.at + at);
+  std::vector<unsigned char> copy(memory.kind == vram ? bytes : 0);
+  if (memory.kind == vram) {
+    copy_by_driver(copy.data(), first, bytes);
+    first = copy.data();
+  }
   std::uint64_t found = 14695981039346656037U;
   for (std::size_t i = 0; i < bytes; ++i) found = (found ^ first[i]) * 1099511628211U;
   return std::to_string(found);
@@ -199,6 +246,16 @@ std::string cost(const Agent& agent) {
   return std::to_string(status) + " " + std::to_string(time.count()) + " " + std::to_string(method);
 }
 
+// As NIXL does: what is registered and known first.
+std::string end_agent(const std::string& name) {
+  Agent& agent = agents.at(name);
+  if (agent.pending != nullptr) agent.back_end->release(agent.pending);
+  for (auto& [_, learned] : agent.learned) agent.back_end->unload(learned.span.known);
+  for (auto& [_, memory] : agent.memories)
+    if (memory.known != nullptr) agent.back_end->unload(memory.own_far_end), agent.back_end->remove(memory.known);
+  return std::to_string(agents.erase(name));
+}
+
 std::string answer(const std::string& line) {
   std::istringstream words(line);
   std::string name, verb, other, blob;
@@ -207,29 +264,20 @@ std::string answer(const std::string& line) {
   Agent& agent = agents.at(name);
   if (verb == "memory") return memory(agent, words);
   if (verb == "remove") return remove(agent, words);
-  if (verb == "unmap") {
-    words >> other;
-    const Span& span = agent.memories.at(other).span;
-    return std::to_string(::munmap(reinterpret_cast<void*>(span.at), span.length));
-  }
-  if (verb == "learn") {
-    words >> other >> blob;
+  if (verb == "unmap") return unmap(agent, words);
+  if (verb == "learn" && words >> other >> blob)
     return std::to_string(agent.back_end->load_connection(other, unhex(blob)));
-  }
   if (verb == "learn_memory") return learn_memory(agent, words);
-  if (verb == "forget") {
-    words >> other;
-    return std::to_string(agent.back_end->disconnect(other));
-  }
+  if (verb == "forget" && words >> other) return std::to_string(agent.back_end->disconnect(other));
   if (verb == "prepare") return prepare(name, agent, words);
   if (verb == "post") return post(agent, words);
   if (verb == "wait") return wait(agent);
-  if (verb == "release") return std::to_string(agent.back_end->release(agent.pending));
+  if (verb == "release") return std::to_string(agent.back_end->release(std::exchange(agent.pending, nullptr)));
   if (verb == "take") return take(agent, words);
   if (verb == "send") return send(agent, words);
   if (verb == "sum") return sum(agent, words);
   if (verb == "cost") return cost(agent);
-  if (verb == "end") return std::to_string(agents.erase(name));
+  if (verb == "end") return end_agent(name);
   return "?";
 }
 
@@ -244,6 +292,6 @@ int main(int, char** given) {
   if (plug_in == nullptr) return std::puts("not loaded"), 0;
   std::printf("%s %d %zu\n", plug_in->name(), plug_in->interface, plug_in->kinds().size());
   for (std::string line; std::fflush(stdout), std::getline(std::cin, line);) std::puts(answer(line).c_str());
-  agents.clear();
+  while (!agents.empty()) end_agent(agents.begin()->first);
   return 0;
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from types import TracebackType
@@ -17,16 +19,25 @@ PLUGIN = Path(waywiser.__file__).parent / "nixl/libplugin_WAYWISER.so"
 SERVED = "1.5.1"
 SOURCES = ROOT / "tests/nixl"
 PATIENCE = 60.0
+MIB = 1 << 20
 DONE, UNDER_WAY = "0", "1"
+DRAM, VRAM = 0, 1
 INVALID, FAILED, NOT_FOUND, MISMATCH, NOT_ALLOWED, NOT_SUPPORTED, DISCONNECTED, CANCELED = (
     "-2", "-3", "-4", "-5", "-6", "-9", "-10", "-11",
 )  # fmt: skip
 
 
 def program(folder: Path) -> Path:
-    made = folder / "made_up_nixl"
-    words = ["g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", str(SOURCES / "made_up_nixl.cc"), "-o", str(made)]
-    subprocess.run([*words, "-ldl"], check=True)
+    """Compiled once for all files of tests."""
+    text = b"".join((SOURCES / name).read_bytes() for name in ("made_up_nixl.cc", "nixl_interface.hpp"))
+    kept, made = ROOT / f"build/made_up_nixl-{hashlib.sha256(text).hexdigest()[:16]}", folder / "made_up_nixl"
+    if not kept.exists():
+        words = ["g++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", str(SOURCES / "made_up_nixl.cc")]
+        subprocess.run([*words, "-o", str(made), "-ldl"], check=True)
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copy2(made, kept.with_suffix(f".{os.getpid()}"))
+        kept.with_suffix(f".{os.getpid()}").replace(kept)
+    shutil.copy2(kept, made)
     library(folder, SERVED)
     return made
 
@@ -39,15 +50,25 @@ def library(folder: Path, version: str) -> Path:
     return made
 
 
+def driver(folder: Path) -> Path:
+    """A folder with a CUDA driver that needs no GPU."""
+    words = ["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", str(SOURCES / "made_up_cuda.c")]
+    subprocess.run([*words, "-o", str(folder / "libcuda.so.1"), "-lrt", "-pthread"], check=True)
+    return folder
+
+
 class Process:
     """One process, with one agent or several; what it says on standard error is kept."""
 
-    def __init__(self, made: Path, version: str = SERVED, plan: str = "") -> None:
+    def __init__(self, made: Path, version: str = SERVED, plan: str = "", driver: Path | None = None) -> None:
         clean = {name: value for name, value in os.environ.items() if name != "WAYWISER_PLAN"}
+        variables = {"WAYWISER_PLAN": plan} if plan else {}
+        if driver:
+            variables["LD_LIBRARY_PATH"] = str(driver)
         given = [str(made), str(made.parent / f"of-{version or 'none'}/libnixl_common.so"), str(PLUGIN)]
         self.child = subprocess.Popen(
             given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=clean | ({"WAYWISER_PLAN": plan} if plan else {}),
+            env=clean | variables,
         )  # fmt: skip
         assert self.child.stdout
         self.first = self.child.stdout.readline().strip()
@@ -82,17 +103,19 @@ class Process:
 class Pair:
     """Two processes, each with one agent that knows the other one."""
 
-    def __init__(self, made: Path) -> None:
-        self.one, self.two = Process(made), Process(made)
+    def __init__(self, made: Path, driver: Path | None = None) -> None:
+        self.one, self.two = Process(made, driver=driver), Process(made, driver=driver)
         abouts = self.one.ask("a start"), self.two.ask("b start")
         assert self.one.ask(f"a learn b {abouts[1]}") == DONE
         assert self.two.ask(f"b learn a {abouts[0]}") == DONE
         self.about_b = abouts[1]
 
 
-def share(owner: Process, agent: str, memory: str, bytes: int, value: int, to: Process, its_agent: str) -> str:
+def share(
+    owner: Process, agent: str, memory: str, bytes: int, value: int, to: Process, its_agent: str, kind: int = DRAM
+) -> str:
     """A new memory of an agent, made known to another one; what stands of it in the metadata."""
-    about = owner.ask(f"{agent} memory {memory} {bytes} {value}")
+    about = owner.ask(f"{agent} memory {memory} {bytes} {value} {kind}")
     assert to.ask(f"{its_agent} learn_memory {agent} {memory} {about}") == f"0 {bytes}"
     return about
 

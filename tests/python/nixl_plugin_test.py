@@ -11,6 +11,7 @@ from made_up_nixl import (
     DISCONNECTED,
     DONE,
     FAILED,
+    MIB,
     MISMATCH,
     NOT_ALLOWED,
     NOT_FOUND,
@@ -24,8 +25,6 @@ from made_up_nixl import (
     share,
     transfer,
 )
-
-MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +200,7 @@ def test_any_metadata_is_refused_or_harmless(pair: Pair) -> None:
     about = share(two, "b", "far", 4096, 3, one, "a")
     one.ask("a memory near 8192 9")
     before = two.ask("b sum far 0 4096")
-    address, size, blob = about.split()
+    address, size, blob, _ = about.split()
     for _ in range(200):
         words = bytearray.fromhex(chance.choice([pair.about_b, blob]))
         for _ in range(chance.randrange(1, 4)):
