@@ -198,12 +198,13 @@ Status Engine::learn_memory(const NamedRange& memory, const MemoryKind& kind, co
       throw Refusal(Status::mismatch, "what is said of a memory is not of this version of the plug-in");
     std::shared_ptr<Peer> peer = find(agent);
     std::uint64_t allocation = 0;
-    if (peer && kind == MemoryKind::vram && GpuDriver::find() == nullptr) {
-      say("GPU memory of agent " + agent + " is left to NIXL's other back ends: this process has no GPU of CUDA");
+    try {
+      if (peer && kind == MemoryKind::vram && !peer->is_here()) allocation = peer->open_gpu_memory(about.shared);
+    } catch (const Refusal& refusal) {
+      say("GPU memory of agent " + agent + " is left to NIXL's other back ends: " + refusal.what());
       peer = nullptr;
     }
     if (!peer) const_cast<NamedRange&>(memory).bytes = 0;
-    if (peer && kind == MemoryKind::vram && !peer->is_here()) allocation = peer->open_gpu_memory(about.shared);
     made = std::make_unique<PeerMemory>(std::move(peer), about.number, allocation).release();
     return Status::success;
   });

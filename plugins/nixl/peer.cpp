@@ -94,6 +94,7 @@ void Peer::copy(Operation operation, Memories local, Memories remote) const {
 }
 
 std::uint64_t Peer::open_gpu_memory(const GpuExport& shared) {
+  if (gpu_ == nullptr) throw Refusal(Status::not_supported, "this process has no driver of CUDA");
   const std::lock_guard lock(opening_);
   const auto [found, is_new] = opened_.try_emplace(shared.handle, 0);
   if (!is_new) return found->second;

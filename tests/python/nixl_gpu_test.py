@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_up_nixl import DONE, DRAM, FAILED, MIB, NOT_FOUND, VRAM, Pair, Process, driver, program, share, transfer
+from made_up_nixl import DONE, DRAM, MIB, NOT_FOUND, VRAM, Pair, Process, driver, program, share, transfer
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +70,10 @@ def test_a_gpu_memory_that_was_deregistered_is_touched_no_more(pair: Pair) -> No
     assert pair.two.ask(f"b sum far 0 {MIB}") == before
 
 
-def test_a_wrong_handle_is_refused(pair: Pair) -> None:
+def test_a_memory_with_a_wrong_handle_is_left_to_other_back_ends(pair: Pair) -> None:
     address, size, blob, kind = pair.two.ask(f"b memory far 4096 3 {VRAM}").split()
     wrong = blob[:40] + "00" * 20 + blob[80:]
-    assert pair.one.ask(f"a learn_memory b far {address} {size} {wrong} {kind}") == FAILED
+    assert pair.one.ask(f"a learn_memory b far {address} {size} {wrong} {kind}") == "0 0"
     assert pair.one.ask(f"a learn_memory b far {address} {size} {blob} {kind}") == "0 4096"
 
 
@@ -84,4 +84,4 @@ def test_without_a_driver_it_is_left_to_other_back_ends(made: Path, cuda: Path) 
         about = two.ask(f"b memory far 4096 3 {VRAM}")
         assert one.ask(f"a learn_memory b far {about}") == "0 0"  # no transfer finds a range of no bytes
         (line,) = one.end()
-        assert "this process has no GPU" in line
+        assert "this process has no driver of CUDA" in line
