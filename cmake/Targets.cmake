@@ -145,6 +145,20 @@ foreach(kind tuner env)
   endif()
 endforeach()
 
+# The back end of NIXL, on the same interface. NIXL ends its threads with the agents, and closes it with the process.
+set(nixl_exported "${PROJECT_SOURCE_DIR}/cmake/nixl_exported.map")
+file(GLOB nixl_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/plugins/nixl/*.cpp")
+add_library(waywiser_nixl MODULE ${nixl_sources})
+target_link_libraries(waywiser_nixl PRIVATE waywiser waywiser_warnings Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(waywiser_nixl PRIVATE LINKER:-z,nodelete "LINKER:--version-script=${nixl_exported}")
+set_target_properties(waywiser_nixl PROPERTIES OUTPUT_NAME plugin_WAYWISER PREFIX lib LINK_DEPENDS "${nixl_exported}"
+                      LIBRARY_OUTPUT_DIRECTORY "${package}/nixl" INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN/../..")
+add_dependencies(waywiser_package waywiser_nixl)
+install(TARGETS waywiser_nixl LIBRARY DESTINATION waywiser/nixl COMPONENT wheel EXCLUDE_FROM_ALL)
+if(PROJECT_IS_TOP_LEVEL)
+  install(TARGETS waywiser_nixl LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/waywiser/nixl" COMPONENT library)
+endif()
+
 if(WAYWISER_PYTHON)
   waywiser_python_package(nanobind nanobind_folder)
   find_package(nanobind 3 CONFIG REQUIRED HINTS "${nanobind_folder}/cmake")

@@ -36,7 +36,7 @@ def test_an_include_of_what_is_not_installed_is_found() -> None:
 
 def test_plugins_include_only_what_is_installed() -> None:
     installed, files = installed_headers(), [path for path in PLUGINS.rglob("*") if path.suffix in {*CPP, ".h", ".inc"}]
-    assert {path.relative_to(PLUGINS).parts[0] for path in files} == {"petsc", "cuda_driver", "nccl"}
+    assert {path.relative_to(PLUGINS).parts[0] for path in files} == {"petsc", "cuda_driver", "nccl", "nixl"}
     wrong = []
     for path in files:
         own = {each.name for each in Path(path.parent).iterdir()}

@@ -50,6 +50,8 @@ QUOTED: list[tuple[str, tuple[Any, ...], float]] = [
     ("remote-memory-h100.json", ("of_the_local_pinned_rate", "pinned, up"), 1),
     ("host-pairs.json", ("rows", {"operation": "latency", "bytes": 8}, "us"), 1),
     ("host-pairs.json", ("rows", {"operation": "latency", "bytes": 8}, "peers", "openmpi"), 1),
+    ("nixl-host.json", ("rows", {"case": "64 MiB"}, "ratio"), 1),
+    ("nixl-host.json", ("rows", {"case": "1,000 ranges of 4 KiB"}, "ratio"), 1),
 ]
 
 

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "agent_socket.hpp"
+#include "gpu_driver.hpp"
+#include "memory_table.hpp"
+#include "nixl_types.hpp"
+
+namespace waywiser_nixl {
+
+// Another agent of this machine, or this agent itself: its registered memories, the way to their bytes, and the
+// connection on which notifications go. The connection breaks when that process ends.
+class Peer {
+ public:
+  using Keep = std::function<void(const std::string& message)>;
+  // This agent itself, which keeps its own notifications.
+  Peer(std::shared_ptr<MemoryTable> table, Keep keep) : table_(std::move(table)), keep_(std::move(keep)), here_(true) {}
+  // Meets the other agent. Throws Refusal; not_supported if it cannot be reached from here.
+  Peer(const std::string& own_name, const AgentAddress& address);
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+  ~Peer();
+
+  const MemoryTable& table() const { return *table_; }
+  bool is_here() const { return here_; }  // in this process
+  const Socket& socket() const { return socket_; }
+
+  bool gone() const { return gone_.load(std::memory_order_acquire); }
+  void set_gone() { gone_.store(true, std::memory_order_release); }
+
+  // Sent when it returns. Throws Refusal.
+  void notify(const std::string& message);
+
+  struct Memories {
+    std::span<const iovec> ranges;
+    bool on_gpu;
+  };
+  // As many bytes on both sides, of memories that are held. Throws Refusal.
+  void copy(Operation operation, Memories local, Memories remote) const;
+
+  // Where an allocation of the other process lies in this one. Throws Refusal.
+  std::uint64_t open_gpu_memory(const GpuExport& shared);
+
+ private:
+  void copy_on_host(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const;
+  void try_memory(const Reply& reply) const;
+
+  Socket socket_;
+  std::shared_ptr<MemoryTable> table_;
+  Keep keep_;
+  pid_t process_ = 0;
+  bool here_ = false;
+  std::atomic<bool> gone_ = false;
+  std::mutex sending_;
+  const GpuDriver* const gpu_ = GpuDriver::find();
+  std::mutex opening_;
+  std::map<std::array<unsigned char, 64>, std::uint64_t> opened_;  // allocations, and where they lie here
+};
+
+}  // namespace waywiser_nixl

@@ -1,0 +1,132 @@
+/* The CUDA driver, as far as the back end of NIXL uses it, without a GPU. What it calls GPU memory cannot be touched by
+ * the processor: an address of it is of no mapped page, and the bytes lie elsewhere, in memory that another process can
+ * open by the handle. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef unsigned long long address;
+struct handle {
+  char name[64];
+};
+struct allocation {
+  address first;
+  size_t bytes;
+  char* data;
+  char name[64];
+};
+enum { most = 1024, invalid = 1, not_here = 201 };
+
+static struct allocation known[most];
+static int count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct allocation* find(address at) {
+  for (int i = 0; i < count; ++i)
+    if (at >= known[i].first && at - known[i].first < known[i].bytes) return &known[i];
+  return NULL;
+}
+
+static char* bytes_of(address at) {
+  const struct allocation* found = find(at);
+  return found == NULL ? (char*)at : found->data + (at - found->first);
+}
+
+static int map(const char* name, int file, size_t bytes, address* made) {
+  void* nowhere = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (nowhere == MAP_FAILED || data == MAP_FAILED || count == most) return invalid;
+  struct allocation* one = &known[count++];
+  one->first = *made = (address)nowhere;
+  one->bytes = bytes;
+  one->data = data;
+  snprintf(one->name, sizeof one->name, "%s", name);
+  return 0;
+}
+
+static int is_ready;
+static _Thread_local void* used; /* without it nothing works in a thread */
+
+int cuInit(unsigned flags) { return is_ready = 1, (int)flags; }
+int cuDevicePrimaryCtxRetain(void** context, int gpu) { return *context = known, gpu || !is_ready; }
+int cuCtxGetCurrent(void** context) { return *context = used, 0; }
+int cuCtxSetCurrent(void* context) { return used = context, 0; }
+
+int cuMemAlloc_v2(address* made, size_t bytes) {
+  char name[64];
+  pthread_mutex_lock(&lock);
+  snprintf(name, sizeof name, "/made-up-cuda-%d-%d", getpid(), count);
+  const int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+  const int code = file < 0 || ftruncate(file, (off_t)bytes) != 0 ? invalid : map(name, file, bytes, made);
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+int cuPointerGetAttribute(void* found, int attribute, address at) {
+  pthread_mutex_lock(&lock);
+  const int code = attribute != 1 || !is_ready || find(at) == NULL;
+  if (code == 0) *(void**)found = known;
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+int cuMemGetAddressRange_v2(address* first, size_t* bytes, address at) {
+  pthread_mutex_lock(&lock);
+  const struct allocation* found = find(at);
+  if (found != NULL) *first = found->first, *bytes = found->bytes;
+  pthread_mutex_unlock(&lock);
+  return found == NULL ? invalid : 0;
+}
+
+int cuIpcGetMemHandle(struct handle* handle, address first) {
+  pthread_mutex_lock(&lock);
+  const struct allocation* found = find(first);
+  if (found != NULL) memcpy(handle->name, found->name, sizeof handle->name);
+  pthread_mutex_unlock(&lock);
+  return found == NULL ? invalid : 0;
+}
+
+int cuIpcOpenMemHandle_v2(address* made, struct handle handle, unsigned flags) {
+  int owner = 0;
+  handle.name[63] = 0;
+  if (flags != 1 || used == NULL || sscanf(handle.name, "/made-up-cuda-%d-", &owner) != 1) return invalid;
+  if (owner == getpid()) return not_here;
+  const int file = shm_open(handle.name, O_RDWR, 0);
+  if (file < 0) return invalid;
+  pthread_mutex_lock(&lock);
+  const int code = map(handle.name, file, (size_t)lseek(file, 0, SEEK_END), made);
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+int cuIpcCloseMemHandle(address first) {
+  pthread_mutex_lock(&lock);
+  struct allocation* found = find(first);
+  if (found != NULL) {
+    munmap(found->data, found->bytes);
+    found->bytes = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return found == NULL ? invalid : 0;
+}
+
+int cuMemcpyAsync(address to, address from, size_t bytes, void* stream) {
+  pthread_mutex_lock(&lock);
+  memmove(bytes_of(to), bytes_of(from), bytes);
+  pthread_mutex_unlock(&lock);
+  return used == NULL || stream == NULL;
+}
+
+int cuStreamSynchronize(void* stream) { return used == NULL || stream == NULL; }
+
+__attribute__((destructor)) static void end(void) {
+  char own[64];
+  snprintf(own, sizeof own, "/made-up-cuda-%d-", getpid());
+  for (int i = 0; i < count; ++i)
+    if (strncmp(known[i].name, own, strlen(own)) == 0) shm_unlink(known[i].name);
+}
