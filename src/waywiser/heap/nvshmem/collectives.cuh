@@ -116,6 +116,13 @@ WAYWISER_NVSHMEM_BOTH int reduce_here(int team, T* to, const T* from, std::size_
 WAYWISER_NVSHMEM_MEETING(barrier, barrier_here)
 WAYWISER_NVSHMEM_MEETING(sync, sync_here)
 WAYWISER_NVSHMEM_BOTH int nvshmem_team_sync(nvshmem_team_t team) { return nvshmem_sync(team); }
+#if defined(__CUDACC__)
+WAYWISER_NVSHMEM_DEVICE int nvshmemx_team_sync_warp(nvshmem_team_t team) { return nvshmemx_sync_warp(team); }
+WAYWISER_NVSHMEM_DEVICE int nvshmemx_team_sync_block(nvshmem_team_t team) { return nvshmemx_sync_block(team); }
+#endif
+WAYWISER_NVSHMEM_HOST int nvshmemx_team_sync_on_stream(nvshmem_team_t team, cudaStream_t stream) {
+  return nvshmemx_sync_on_stream(team, stream);
+}
 
 // FIRST and LAST as of the transfers: "float_" and "", "" and "mem".
 #define WAYWISER_NVSHMEM_EXCHANGES(FIRST, LAST, TYPE, ELEMENT)                                                         \
