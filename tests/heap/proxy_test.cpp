@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/base/error_of.hpp"
+#include "tests/heap/device_bodies.hpp"
 #include "tests/heap/heap_ranks.hpp"
 #include "tests/heap/host_bodies.hpp"
 #include "waywiser/base/error.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +24,9 @@ NvshmemProcess& process();
 NvshmemJob& job();
 void publish();
 
+// Ends the process once the other PEs have been told why: one that has gone before could only be missed.
+[[noreturn]] void end_process(const std::string& why, int code) noexcept;
+
 // What `call` returns; an error ends the process.
 template <typename Call>
 auto ended_by_error(const char* name, Call call) {
@@ -34,9 +36,7 @@ auto ended_by_error(const char* name, Call call) {
     const auto* of_us = dynamic_cast<const Error*>(&error);
     const std::string said = std::string(name) + ": " + error.what();
     std::fprintf(stderr, "%s\n", said.c_str());
-    std::fflush(nullptr);
-    if (process().group) process().group->abort(said);
-    std::_Exit(of_us != nullptr && of_us->kind() == ErrorKind::invalid_input ? 2 : 1);
+    end_process(said, of_us != nullptr && of_us->kind() == ErrorKind::invalid_input ? 2 : 1);
   }
 }
 

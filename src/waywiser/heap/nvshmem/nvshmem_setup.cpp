@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "waywiser/base/environment.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/heap/nvshmem/nvshmem_process.hpp"
 
 namespace waywiser::nvshmem {
@@ -76,11 +78,16 @@ void finalize() {
   });
 }
 
-void global_exit(int code) {
+void end_process(const std::string& why, int code) noexcept {
   std::fflush(nullptr);
-  if (process().group) process().group->abort("nvshmem_global_exit(" + std::to_string(code) + ")");
+  if (process().group) {
+    process().group->abort(why);
+    session_of(*process().group).end(std::max(code, 1));  // 0 would wait for the other PEs
+  }
   std::_Exit(code);
 }
+
+void global_exit(int code) { end_process("nvshmem_global_exit(" + std::to_string(code) + ")", code); }
 
 void fail(const char* call, const char* why) {
   ended_by_error(call, [&] { throw Error(ErrorKind::device, why); });
