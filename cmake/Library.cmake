@@ -13,8 +13,9 @@ set(public_headers
   group/future.hpp group/group.hpp group/local_ranks.hpp group/prepared.hpp group/scans.hpp
   group/split_apart.hpp group/taken_message.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/proxy_ring.hpp heap/device/reached_heap.hpp
+  heap/device/stop.hpp
   heap/device/proxied_access.hpp heap/device/transfers.hpp
-  heap/device/cuda_bulk.cuh heap/device/lines.hpp heap/device/messages.hpp
+  heap/device/cuda_bulk.cuh heap/device/cuda_copy.cuh heap/device/lines.hpp heap/device/messages.hpp
   heap/device/one_sided.hpp heap/device/packets.hpp heap/device/team.hpp heap/device/host_heap_block.hpp
   heap/device/cuda_heap_block.cuh kernels/rtc/bit kernels/rtc/cstddef kernels/rtc/cstdint kernels/rtc/type_traits
   kernels/block/cuda_block.cuh kernels/block/host_block.hpp kernels/block/ll128.hpp kernels/block/ll_packet.hpp

@@ -136,6 +136,7 @@ class LitmusRun {
     terms.bytes = words_of_rank * sizeof(std::uint64_t);
     terms.counters = 64;
     terms.rank = rank;
+    terms.own = terms.ranks[rank];
     terms.size = 2;
     terms.deadline_ns = 1;  // the block has no clock
     test.bodies[index(rank)](Ranks(block, terms), seen);

@@ -31,6 +31,15 @@ TEST(FreeList, GivesTheFirstPlaceThatIsLargeEnough) {
   EXPECT_EQ(list.take(Bytes{1} << 63, Bytes{1} << 62), std::nullopt);
 }
 
+TEST(NvshmemJob, HeapsHaveWholeGranules) {
+  const Bytes granule = Bytes{512} << 20;
+  EXPECT_EQ(NvshmemJob::in_granules(0), 0U);
+  EXPECT_EQ(NvshmemJob::in_granules(1), granule);
+  EXPECT_EQ(NvshmemJob::in_granules(2 * granule), 2 * granule);
+  EXPECT_EQ(NvshmemJob::in_granules(2 * granule + 1), 3 * granule);
+  EXPECT_EQ(NvshmemJob::in_granules(~Bytes{0}), ~Bytes{0});  // is refused later
+}
+
 TEST(NvshmemJob, AllocatesTheSamePlacesAtAllRanks) {
   EXPECT_EQ(problems_of(3,
                         [](Group& group, Place place) {

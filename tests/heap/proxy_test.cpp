@@ -234,7 +234,7 @@ TEST(HeapProxies, WhatAnotherRankAsksForIsChecked) {
           request.count = 8;
           change(request);
           const std::byte bytes[8] = {};
-          put_by_proxy<Scope::thread>(part.gpu(), part.terms(), request, bytes, 1);
+          put_by_proxy<Scope::thread, HostHeapBlock>({part.gpu(), part.terms()}, request, bytes, 1);
           part.quiet();
         });
       group.barrier();

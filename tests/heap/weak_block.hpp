@@ -55,6 +55,7 @@ class WeakBlock : public HostHeapBlock {
         return 0;
       });
   }
+  using HostHeapBlock::write;  // of other words
   void write(std::uint64_t* to, std::uint64_t value) {
     step([&] {
       late_.push_back({to, value, epoch_, false});

@@ -58,7 +58,7 @@ NO_CHOICE = {
         ("comm/shared_memory/lane.hpp", "8"),
         ("comm/shared_memory/lane.hpp", "4"),
         ("comm/shared_memory/lane.hpp", "least_of_whole_lines"),
-        ("heap/device/cuda_heap_block.cuh", "few"),
+        ("heap/device/cuda_copy.cuh", "few"),
     },
     "how much is kept or named": {
         ("collective/group_core.cpp", "most_spare_executions"),

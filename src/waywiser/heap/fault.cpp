@@ -51,6 +51,7 @@ std::optional<Error> Heap::State::fault() const {
                                                  std::to_string(told.bytes) + " bytes at offset " +
                                                  std::to_string(told.wanted) + " and writes at offset " +
                                                  std::to_string(told.offset));
+    case FaultReason::none:
     case FaultReason::no_rank: break;
   }
   return Error(ErrorKind::invalid_input,

@@ -209,6 +209,7 @@ one_sided::HeapTerms Heap::State::terms(const Stream* stream) const {
     const Memory& memory = static_cast<int>(rank) == terms.rank ? own : opened[rank];
     if (memory) terms.ranks[rank] = reach(memory.region());
   }
+  terms.own = terms.ranks[terms.rank];
   return terms;
 }
 

@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "waywiser/heap/device/cuda_bulk.cuh"
+#include "waywiser/heap/device/cuda_copy.cuh"
 #include "waywiser/heap/device/terms.hpp"
 #include "waywiser/kernels/block/cuda_block.cuh"
-#include "waywiser/kernels/copy_body.hpp"
 
 namespace waywiser::one_sided {
 
@@ -50,26 +50,52 @@ class CudaHeapBlock : public block::CudaBlock {
   __device__ void take(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
     copy(index_in(scope), count_of(scope), to, from, bytes);
   }
+  __device__ void take_apart(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    copy_apart(index_in(scope), count_of(scope), to, from, bytes);
+  }
   __device__ void take_later(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
     copy(index_in(scope), count_of(scope), to, from, bytes);
+  }
+  [[noreturn]] __device__ static void trap() {
+    while (true) asm volatile("trap;" ::: "memory");
   }
   __device__ void fence() const { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
   __device__ void quiet() const { asm volatile("fence.sc.sys;" ::: "memory"); }
 
   template <typename Word>
   __device__ Word read(const Word* from) const {
-    return *const_cast<const volatile Word*>(from);
+    return *const_cast<const volatile Word*>(global(from));
   }
   template <typename Word>
   __device__ void write(Word* to, std::type_identity_t<Word> value) const {
-    *const_cast<volatile Word*>(to) = value;
+    *const_cast<volatile Word*>(global(to)) = value;
+  }
+  // The number there, after which it is one more. With few registers: a compiler adds up the atomics of a warp.
+  __device__ std::uint64_t next_of(std::uint64_t* number) const {
+    std::uint64_t before;
+    asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], 1;" : "=l"(before) : "l"(number) : "memory");
+    return before;
   }
   template <typename Word>
   __device__ Word fetch_add(Word* to, std::type_identity_t<Word> value) const {
     if constexpr (std::is_floating_point_v<Word>)
-      return atomicAdd_system(to, value);
+      return atomicAdd_system(global(to), value);
     else
       return static_cast<Word>(atomicAdd_system(bits(to), static_cast<Bits<Word>>(value)));
+  }
+  // The same without the word before: nothing waits for an answer.
+  template <typename Word>
+  __device__ void add_to(Word* to, std::type_identity_t<Word> value) const {
+    if constexpr (std::is_same_v<Word, float>)
+      asm volatile("red.relaxed.sys.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+    else if constexpr (std::is_same_v<Word, double>)
+      asm volatile("red.relaxed.sys.global.add.f64 [%0], %1;" ::"l"(to), "d"(value) : "memory");
+    else if constexpr (sizeof(Word) == 4)
+      asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(to), "r"(static_cast<std::uint32_t>(value))
+                   : "memory");
+    else
+      asm volatile("red.relaxed.sys.global.add.u64 [%0], %1;" ::"l"(to), "l"(static_cast<std::uint64_t>(value))
+                   : "memory");
   }
   template <typename Word>
   __device__ Word exchange(Word* to, std::type_identity_t<Word> value) const {
@@ -101,29 +127,20 @@ class CudaHeapBlock : public block::CudaBlock {
   // By so many threads, of which this is one.
   __device__ static void copy(unsigned index, unsigned threads, std::byte* to, const std::byte* from,
                               std::uint64_t bytes) {
-    struct {
-      unsigned block, blocks, thread, threads;
-    } const at{0, 1, index, threads};
-    // copy_body() takes less than a vector byte by byte.
-    const std::uint64_t odd = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-    if (bytes < few && odd % 8 == 0)
-      copy_vectors(at, reinterpret_cast<Vector<std::uint64_t, 1>*>(to),
-                   reinterpret_cast<const Vector<std::uint64_t, 1>*>(from), bytes / 8);
-    else if (bytes < few && odd % 4 == 0)
-      copy_vectors(at, reinterpret_cast<Vector<std::uint32_t, 1>*>(to),
-                   reinterpret_cast<const Vector<std::uint32_t, 1>*>(from), bytes / 4);
-    else
-      copy_body(at, to, from, bytes);
+    copy_bytes<8>(index, threads, to, from, bytes);
   }
 
  private:
-  static constexpr std::uint64_t few = 64;
-
+  // Memory of a heap is global: an access that may go anywhere costs instructions for shared and local memory.
+  template <typename Word>
+  __device__ static Word* global(Word* word) {
+    return static_cast<Word*>(__cvta_global_to_generic(reinterpret_cast<std::uintptr_t>(word)));
+  }
   template <typename Word>
   using Bits = std::conditional_t<sizeof(Word) == 4, unsigned int, unsigned long long>;
   template <typename Word>
   __device__ static Bits<Word>* bits(Word* word) {
-    return reinterpret_cast<Bits<Word>*>(word);
+    return reinterpret_cast<Bits<Word>*>(global(word));
   }
 };
 

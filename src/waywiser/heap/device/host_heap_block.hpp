@@ -71,6 +71,8 @@ class HostHeapBlock : public block::HostBlock {
   // Copies by all threads of a scope: into the memory of a rank, out of it, and out of it at any time before quiet().
   void give(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
   void take(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
+  // The same, for what is rare.
+  void take_apart(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
   void take_later(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
   // Orders this thread's stores; all earlier accesses of this thread are complete.
   void fence() const { std::atomic_thread_fence(std::memory_order_acq_rel); }
@@ -85,9 +87,15 @@ class HostHeapBlock : public block::HostBlock {
   void write(Word* to, std::type_identity_t<Word> value) const {
     at(to).store(value, order_of_store);
   }
+  // The number there, after which it is one more.
+  std::uint64_t next_of(std::uint64_t* number) const { return fetch_add(number, 1); }
   template <typename Word>
   Word fetch_add(Word* to, std::type_identity_t<Word> value) const {
     return at(to).fetch_add(value, order_of_change);
+  }
+  template <typename Word>
+  void add_to(Word* to, std::type_identity_t<Word> value) const {
+    fetch_add(to, value);
   }
   template <typename Word>
   Word exchange(Word* to, std::type_identity_t<Word> value) const {

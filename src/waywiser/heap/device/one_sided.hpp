@@ -25,15 +25,15 @@ class OneSided : public Transfers<Gpu> {
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_add(T* destination, std::type_identity_t<T> value, int rank) const {
-    if (this->is_proxied(rank)) return this->on_word(destination, WordOp::add, value, value, true, rank);
-    return gpu().fetch_add(word(destination, rank), value);
+    T* to = word(destination, rank);
+    return to == nullptr ? this->ask_word(destination, WordOp::add, value, value, rank) : gpu().fetch_add(to, value);
   }
   template <typename T>
   WAYWISER_DEVICE void atomic_add(T* destination, std::type_identity_t<T> value, int rank) const {
-    if (this->is_proxied(rank))
-      static_cast<void>(this->on_word(destination, WordOp::add, value, value, false, rank));
+    if (T* to = word(destination, rank))
+      gpu().add_to(to, value);
     else
-      gpu().fetch_add(word(destination, rank), value);
+      this->change_word(destination, WordOp::add, value, rank);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_inc(T* destination, int rank) const {
@@ -45,30 +45,31 @@ class OneSided : public Transfers<Gpu> {
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_swap(T* destination, std::type_identity_t<T> value, int rank) const {
-    if (this->is_proxied(rank)) return on_whole(destination, WordOp::swap, value, value, rank);
-    return gpu().exchange(whole(destination, rank), value);
+    T* to = whole(destination, rank);
+    return to == nullptr ? on_whole(destination, WordOp::swap, value, value, rank) : gpu().exchange(to, value);
   }
   // Writes `value` if the word is `expected`; returns the word before.
   template <typename T>
   WAYWISER_DEVICE T atomic_compare_swap(T* destination, std::type_identity_t<T> expected, std::type_identity_t<T> value,
                                         int rank) const {
-    if (this->is_proxied(rank)) return on_whole(destination, WordOp::compare_swap, value, expected, rank);
-    return gpu().compare_exchange(whole(destination, rank), expected, value);
+    T* to = whole(destination, rank);
+    return to == nullptr ? on_whole(destination, WordOp::compare_swap, value, expected, rank)
+                         : gpu().compare_exchange(to, expected, value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_and(T* destination, std::type_identity_t<T> value, int rank) const {
-    if (this->is_proxied(rank)) return on_whole(destination, WordOp::bit_and, value, value, rank);
-    return gpu().fetch_and(whole(destination, rank), value);
+    T* to = whole(destination, rank);
+    return to == nullptr ? on_whole(destination, WordOp::bit_and, value, value, rank) : gpu().fetch_and(to, value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_or(T* destination, std::type_identity_t<T> value, int rank) const {
-    if (this->is_proxied(rank)) return on_whole(destination, WordOp::bit_or, value, value, rank);
-    return gpu().fetch_or(whole(destination, rank), value);
+    T* to = whole(destination, rank);
+    return to == nullptr ? on_whole(destination, WordOp::bit_or, value, value, rank) : gpu().fetch_or(to, value);
   }
   template <typename T>
   WAYWISER_DEVICE T atomic_fetch_xor(T* destination, std::type_identity_t<T> value, int rank) const {
-    if (this->is_proxied(rank)) return on_whole(destination, WordOp::bit_xor, value, value, rank);
-    return gpu().fetch_xor(whole(destination, rank), value);
+    T* to = whole(destination, rank);
+    return to == nullptr ? on_whole(destination, WordOp::bit_xor, value, value, rank) : gpu().fetch_xor(to, value);
   }
 
   // Whether a word of this rank compares so, now. After true, what its writer has ordered before it is visible.
@@ -140,10 +141,11 @@ class OneSided : public Transfers<Gpu> {
   }
 
  private:
+  // Where it is; nullptr: the proxy carries the access.
   template <typename T>
   WAYWISER_DEVICE T* word(T* destination, int rank) const {
     this->template check_word<T>();
-    return this->place(destination, 1, rank);
+    return this->near(destination, 1, rank);
   }
   template <typename T>
   WAYWISER_DEVICE T* whole(T* destination, int rank) const {
@@ -153,7 +155,7 @@ class OneSided : public Transfers<Gpu> {
   template <typename T>
   WAYWISER_DEVICE T on_whole(T* destination, WordOp op, T value, T expected, int rank) const {
     static_assert(std::is_integral_v<T>, "this atomic takes whole numbers only");
-    return this->on_word(destination, op, value, expected, true, rank);
+    return this->ask_word(destination, op, value, expected, rank);
   }
   template <typename T>
   WAYWISER_DEVICE T acquired(const T* word) const {

@@ -36,7 +36,7 @@ WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* p
     request.apart = sizeof(block::LlPacket) / sizeof(block::Word8);  // bytes at the other rank for each that is put
     request.value = number;
     if (bytes != 0)
-      put_by_proxy<scope>(ranks.gpu(), ranks.terms(), request, reinterpret_cast<const std::byte*>(source), 1);
+      put_by_proxy<scope, Gpu>({ranks.gpu(), ranks.terms()}, request, reinterpret_cast<const std::byte*>(source), 1);
     return;
   }
   block::LlPacket* to = ranks.place(packets, all, rank);

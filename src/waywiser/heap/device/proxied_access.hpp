@@ -33,7 +33,7 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
         const std::uint64_t ticket = take_ticket<scope>(request);
         fill(ticket);
         gpu().join(scope);
-        if (gpu().index_in(scope) == 0) post(ticket, request);
+        if (gpu().index_in(scope) == 0) post(terms().ring->slot(ticket), request);
       }
       sent += request.count;
       request.offset += request.count * request.apart;
@@ -60,43 +60,85 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
       if constexpr (scope == Scope::thread) {
         carry(request, [](std::uint64_t) {}, use_piece);
       } else {
-        const std::uint64_t ticket = take_ticket<scope>(request);
-        if (gpu().index_in(scope) == 0) {
-          post(ticket, request);
-          wait_for_answer(ticket, request);
-        }
-        gpu().join(scope);
+        const std::uint64_t ticket = ask<scope>(request);
         use_piece(ticket);
-        gpu().join(scope);
-        if (gpu().index_in(scope) == 0) give_back(ticket);
+        end<scope>(ticket);
       }
       request.offset += request.count * request.apart;
     }
     gpu().join(scope);
   }
-  // An operation on a word, by one thread. Returns the word before it if it is to be answered.
-  WAYWISER_DEVICE std::uint64_t on_word(const ProxyRequest& request) const {
+  // One piece, when it has come: its ticket, for all threads of the scope.
+  template <Scope scope>
+  WAYWISER_DEVICE std::uint64_t ask(const ProxyRequest& request) const {
+    const std::uint64_t ticket = take_ticket<scope>(request);
+    ProxySlot& slot = terms().ring->slot(ticket);
+    if (gpu().index_in(scope) == 0) {
+      post(slot, request);
+      check(this->wait_for_host([&] { return gpu().acquire(&slot.done) == ticket + 1; }), request);
+    }
+    gpu().join(scope);
+    return ticket;
+  }
+  // All threads of the scope have used it.
+  template <Scope scope>
+  WAYWISER_DEVICE void end(std::uint64_t ticket) const {
+    gpu().join(scope);
+    if (gpu().index_in(scope) == 0) give_back(terms().ring->slot(ticket));
+  }
+  // An operation on the word at an offset, by one thread; the second one returns the word before it. Not apart from the
+  // caller: in a function the compiler takes more registers for it.
+  WAYWISER_DEVICE void change_word(std::uint64_t offset, std::uint64_t value, WordOp op, WordType type,
+                                   int rank) const {
+    carry(word_request(offset, value, 0, op, type, rank), [](std::uint64_t) {}, [](std::uint64_t) {});
+  }
+  WAYWISER_DEVICE std::uint64_t ask_word(std::uint64_t offset, std::uint64_t value, std::uint64_t expected, WordOp op,
+                                         WordType type, int rank) const {
+    ProxyRequest request = word_request(offset, value, expected, op, type, rank);
+    request.answered = 1;
     std::uint64_t result = 0;
     carry(
         request, [](std::uint64_t) {},
         [&](std::uint64_t ticket) { result = gpu().read(&terms().ring->slot(ticket).result); });
     return result;
   }
+  // For bytes of a rank, one after the other. Stops the kernel unless they lie in the heap.
+  WAYWISER_DEVICE ProxyRequest request_for(const void* there, std::uint64_t count, unsigned element, int rank) const {
+    ProxyRequest request;
+    request.rank = rank;
+    request.offset = far_offset(there, count, element, rank);
+    request.count = count * element;
+    return request;
+  }
+  WAYWISER_DEVICE std::uint64_t far_offset(const void* there, std::uint64_t count, unsigned element, int rank) const {
+    if (!this->has(this->offset_of(there), count, element))
+      stop_here(gpu(), terms().notice, fault_of(FaultReason::outside, rank), this->offset_of(there), count * element);
+    return this->offset_of(there);
+  }
   // Until all that this rank's kernels have asked for before is complete.
   WAYWISER_DEVICE void complete_all() const {
     const std::uint64_t asked = gpu().read(terms().tickets);
     const std::uint64_t* completed = &terms().ring->completed;
-    this->wait([&] { return gpu().acquire(completed) >= asked; },
-               [&] {
-                 const std::uint64_t first = gpu().read(completed);
-                 stop_late(terms().ring->slot(first).request);
-               });
+    if (this->wait_for_host([&] { return gpu().acquire(completed) >= asked; })) return;
+    check(false, terms().ring->slot(gpu().read(completed)).request);
   }
 
  private:
-  WAYWISER_DEVICE void stop_late(const ProxyRequest& request) const {
-    this->stop(FaultReason::proxy_late, request.rank, request.count == 0 ? request.word : request.offset,
-               request.count == 0 ? 8 : request.bytes());
+  WAYWISER_DEVICE static ProxyRequest word_request(std::uint64_t offset, std::uint64_t value, std::uint64_t expected,
+                                                   WordOp op, WordType type, int rank) {
+    ProxyRequest request;
+    request.rank = rank;
+    request.word = offset;
+    request.op = op;
+    request.type = type;
+    request.value = value;
+    request.expected = expected;
+    return request;
+  }
+  WAYWISER_DEVICE void check(bool in_time, const ProxyRequest& request) const {
+    if (!in_time)
+      this->stop(this->why_ended(), request.rank, request.count == 0 ? request.word : request.offset,
+                 request.count == 0 ? 8 : request.bytes());
   }
   // All threads of the scope get it when its slot is free.
   template <Scope scope>
@@ -104,9 +146,9 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
     std::uint64_t ticket = 0;
     gpu().join(scope);
     if (gpu().index_in(scope) == 0) {
-      ticket = gpu().fetch_add(terms().tickets, std::uint64_t{1});
+      ticket = gpu().next_of(terms().tickets);
       const std::uint64_t* free_for = &terms().ring->slot(ticket).free_for;
-      this->wait([&] { return gpu().acquire(free_for) == ticket; }, [&] { stop_late(request); });
+      check(this->wait_for_host([&] { return gpu().acquire(free_for) == ticket; }), request);
     }
     return gpu().of_first(scope, ticket);
   }
@@ -115,45 +157,52 @@ class ProxiedAccess : public ReachedHeap<Gpu> {
   // wait for, and need to go on to give it back.
   template <typename Fill, typename Take>
   WAYWISER_DEVICE void carry(const ProxyRequest& request, Fill fill, Take take) const {
-    const std::uint64_t ticket = gpu().fetch_add(terms().tickets, std::uint64_t{1});
-    const ProxySlot& slot = terms().ring->slot(ticket);
-    bool posted = false, ended = false;
-    this->wait(
-        [&] {
-          if (!posted && gpu().acquire(&slot.free_for) == ticket) {
-            fill(ticket);
-            post(ticket, request);
-            posted = true;
-            ended = request.answered == 0;
-          }
-          if (posted && !ended && gpu().acquire(&slot.done) == ticket + 1) {
-            take(ticket);
-            give_back(ticket);
-            ended = true;
-          }
-          return ended;
-        },
-        [&] { stop_late(request); });
-  }
-  WAYWISER_DEVICE void post(std::uint64_t ticket, const ProxyRequest& request) const {
+    const std::uint64_t ticket = gpu().next_of(terms().tickets);
     ProxySlot& slot = terms().ring->slot(ticket);
-    slot.request = request;
-    gpu().release(&slot.asked, ticket + 1);
+    bool posted = false;
+    check(this->wait_for_host([&] {
+      if (!posted) {
+        if (gpu().acquire(&slot.free_for) != ticket) return false;
+        fill(ticket);
+        post(slot, request);
+        posted = true;
+        if (request.answered == 0) return true;
+      }
+      if (gpu().acquire(&slot.done) != ticket + 1) return false;
+      take(ticket);
+      give_back(slot);
+      return true;
+    }),
+          request);
   }
-  WAYWISER_DEVICE void wait_for_answer(std::uint64_t ticket, const ProxyRequest& request) const {
-    const std::uint64_t* done = &terms().ring->slot(ticket).done;
-    this->wait([&] { return gpu().acquire(done) == ticket + 1; }, [&] { stop_late(request); });
+  // The slot is free for the ticket of the caller. Field by field: of the whole a compiler makes stores of bytes.
+  WAYWISER_DEVICE void post(ProxySlot& slot, const ProxyRequest& from) const {
+    ProxyRequest& to = slot.request;
+    gpu().write(&to.rank, from.rank);
+    gpu().write(&to.move, from.move);
+    gpu().write(&to.offset, from.offset);
+    gpu().write(&to.count, from.count);
+    gpu().write(&to.element, from.element);
+    gpu().write(&to.apart, from.apart);
+    gpu().write(&to.word, from.word);
+    gpu().write(&to.value, from.value);
+    gpu().write(&to.expected, from.expected);
+    gpu().write(&to.op, from.op);
+    gpu().write(&to.type, from.type);
+    gpu().write(&to.answered, from.answered);
+    gpu().write(&to.after_all, from.after_all);
+    gpu().release(&slot.asked, gpu().read(&slot.free_for) + 1);
   }
-  WAYWISER_DEVICE void give_back(std::uint64_t ticket) const {
-    gpu().release(&terms().ring->slot(ticket).free_for, ticket + proxy_slots);
+  WAYWISER_DEVICE void give_back(ProxySlot& slot) const {
+    gpu().release(&slot.free_for, gpu().read(&slot.free_for) + proxy_slots);
   }
   template <Scope scope>
   WAYWISER_DEVICE void move(std::byte* to, std::uint64_t to_apart, const std::byte* from, std::uint64_t from_apart,
                             const ProxyRequest& request) const {
     if (to_apart == request.element && from_apart == request.element)
-      return gpu().take(scope, to, from, request.bytes());
+      return gpu().take_apart(scope, to, from, request.bytes());
     for (std::uint64_t i = gpu().index_in(scope); i < request.count; i += gpu().count_of(scope))
-      gpu().take(Scope::thread, to + i * to_apart, from + i * from_apart, request.element);
+      gpu().take_apart(Scope::thread, to + i * to_apart, from + i * from_apart, request.element);
   }
 };
 
@@ -172,25 +221,61 @@ WAYWISER_DEVICE T word_of_bits(std::uint64_t bits) {
     return __builtin_bit_cast(T, bits);
 }
 
-// By copies of what a caller has, so that its own objects stay in registers.
+// Calls for ranks that have no straight way, apart: they stop the kernel for what is wrong, else the proxy carries
+// them. By few arguments and by values, so that what a caller has stays in its registers.
+
+// Elements of so many bytes, one after the other.
 template <Scope scope, typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void put_by_proxy(Gpu& gpu, const HeapTerms& terms, const ProxyRequest& request,
+WAYWISER_DEVICE WAYWISER_APART void put_far(HandedHeap<Gpu> heap, void* destination, const std::byte* source,
+                                            std::uint64_t count, unsigned element, int rank) {
+  const ProxiedAccess<Gpu> far(heap.block(), heap.terms());
+  const ProxyRequest request = far.request_for(destination, count, element, rank);
+  if (count != 0) far.template put<scope>(request, source, 1);
+}
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void put_signal_far(HandedHeap<Gpu> heap, void* destination, const std::byte* source,
+                                                   std::uint64_t count, unsigned element, std::uint64_t* signal,
+                                                   std::uint64_t value, SignalOp op, int rank) {
+  const ProxiedAccess<Gpu> far(heap.block(), heap.terms());
+  ProxyRequest request = far.request_for(destination, count, element, rank);
+  request.word = far.checked_offset(signal, 1, rank);
+  request.op = op == SignalOp::set ? WordOp::set : WordOp::add;
+  request.value = value;
+  request.after_all = 1;
+  far.template put<scope>(request, source, 1);
+}
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void get_far(HandedHeap<Gpu> heap, std::byte* destination, const void* source,
+                                            std::uint64_t count, unsigned element, int rank) {
+  const ProxiedAccess<Gpu> far(heap.block(), heap.terms());
+  const ProxyRequest request = far.request_for(source, count, element, rank);
+  if (count != 0) far.template get<scope>(request, destination, 1);
+}
+// One piece of bytes, for a warp or a block: its ticket, for ProxiedAccess::end().
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART std::uint64_t piece_far(HandedHeap<Gpu> heap, const void* source, std::uint64_t bytes,
+                                                       int rank) {
+  const ProxiedAccess<Gpu> far(heap.block(), heap.terms());
+  ProxyRequest request = far.request_for(source, bytes, 1, rank);
+  request.move = ProxyMove::get;
+  request.answered = 1;
+  return far.template ask<scope>(request);
+}
+// The same by a request with whatever it has.
+template <Scope scope, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void put_by_proxy(HandedHeap<Gpu> heap, const ProxyRequest& request,
                                                  const std::byte* source, std::uint64_t source_apart) {
-  ProxiedAccess<Gpu>(gpu, terms).template put<scope>(request, source, source_apart);
+  ProxiedAccess<Gpu>(heap.block(), heap.terms()).template put<scope>(request, source, source_apart);
 }
 template <Scope scope, typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void get_by_proxy(Gpu& gpu, const HeapTerms& terms, const ProxyRequest& request,
+WAYWISER_DEVICE WAYWISER_APART void get_by_proxy(HandedHeap<Gpu> heap, const ProxyRequest& request,
                                                  std::byte* destination, std::uint64_t destination_apart) {
-  ProxiedAccess<Gpu>(gpu, terms).template get<scope>(request, destination, destination_apart);
+  ProxiedAccess<Gpu>(heap.block(), heap.terms()).template get<scope>(request, destination, destination_apart);
 }
+
 template <typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART std::uint64_t word_by_proxy(Gpu& gpu, const HeapTerms& terms,
-                                                           const ProxyRequest& request) {
-  return ProxiedAccess<Gpu>(gpu, terms).on_word(request);
-}
-template <typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void complete_by_proxy(Gpu& gpu, const HeapTerms& terms) {
-  ProxiedAccess<Gpu>(gpu, terms).complete_all();
+WAYWISER_DEVICE WAYWISER_APART void complete_far(HandedHeap<Gpu> heap) {
+  ProxiedAccess<Gpu>(heap.block(), heap.terms()).complete_all();
 }
 
 }  // namespace waywiser::one_sided

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "waywiser/heap/device/proxy_ring.hpp"
+#include "waywiser/heap/device/stop.hpp"
 #include "waywiser/heap/device/terms.hpp"
 #include "waywiser/kernels/device_code.hpp"
 
@@ -23,36 +24,50 @@ class ReachedHeap {
   // The symmetric address of this offset, in bytes.
   template <typename T>
   WAYWISER_DEVICE T* at(std::uint64_t offset) const {
-    return reinterpret_cast<T*>(terms_.ranks[terms_.rank] + offset);
+    return reinterpret_cast<T*>(terms_.own + offset);
   }
   // Where the memory at this symmetric address is at a rank; nullptr if stores do not reach it (shmem_ptr).
   template <typename T>
   WAYWISER_DEVICE T* pointer(T* symmetric, int rank) const {
-    const std::uint64_t offset = offset_of(symmetric);
-    check_rank(rank);
-    return terms_.ranks[rank] == nullptr ? nullptr : reinterpret_cast<T*>(terms_.ranks[rank] + offset);
+    if (!is_rank(rank)) stop(FaultReason::no_rank, rank, 0, 0);
+    return terms_.ranks[rank] == nullptr ? nullptr : reinterpret_cast<T*>(terms_.ranks[rank] + offset_of(symmetric));
   }
-  // The same for an access to `count` elements. Stops the kernel unless all of them lie in the heap and are reached.
+  // The same for an access to `count` elements; nullptr too if they do not lie in the heap, or there is no such rank.
+  template <typename T>
+  WAYWISER_DEVICE T* straight(T* symmetric, std::uint64_t count, int rank) const {
+    if (!is_rank(rank)) return rank == opened && !KnowsHeap<Gpu> ? symmetric : nullptr;
+    std::byte* memory = terms_.ranks[rank];
+    const std::uint64_t offset = offset_of(symmetric);
+    if (memory == nullptr || offset > terms_.bytes || count > (terms_.bytes - offset) / sizeof(T)) return nullptr;
+    return reinterpret_cast<T*>(memory + offset);
+  }
+  // The same; stops the kernel instead of nullptr.
   template <typename T>
   WAYWISER_DEVICE T* place(T* symmetric, std::uint64_t count, int rank) const {
-    if (rank == opened) return symmetric;
-    const std::uint64_t offset = checked_offset(symmetric, count, rank);
-    if (terms_.ranks[rank] == nullptr) stop(FaultReason::not_reached, rank, offset, count * sizeof(T));
-    return reinterpret_cast<T*>(terms_.ranks[rank] + offset);
+    T* there = straight(symmetric, count, rank);
+    if (there == nullptr) stop_access<Gpu>({gpu_, terms_}, symmetric, bytes_of(count, sizeof(T)), rank);
+    return there;
+  }
+
+  WAYWISER_DEVICE std::uint64_t offset_of(const void* symmetric) const {
+    return reinterpret_cast<std::uintptr_t>(symmetric) - reinterpret_cast<std::uintptr_t>(terms_.own);
   }
 
   // Whether the host carries accesses to a rank.
   WAYWISER_DEVICE bool is_proxied(int rank) const {
-    return terms_.ring != nullptr && rank >= 0 && rank < terms_.size && terms_.ranks[rank] == nullptr;
+    return has_proxy() && is_rank(rank) && terms_.ranks[rank] == nullptr;
   }
-  WAYWISER_DEVICE bool has_proxy() const { return terms_.ring != nullptr; }
+  WAYWISER_DEVICE bool has_proxy() const { return with_proxy && terms_.ring != nullptr; }
   // Stops the kernel unless the elements lie in the heap.
   template <typename T>
   WAYWISER_DEVICE std::uint64_t checked_offset(T* symmetric, std::uint64_t count, int rank) const {
+    return checked_offset(symmetric, count, sizeof(T), rank);
+  }
+  WAYWISER_DEVICE std::uint64_t checked_offset(const void* symmetric, std::uint64_t count, std::uint64_t element,
+                                               int rank) const {
     const std::uint64_t offset = offset_of(symmetric);
-    check_rank(rank);
-    if (offset > terms_.bytes || count > (terms_.bytes - offset) / sizeof(T))
-      stop(FaultReason::outside, rank, offset, count * sizeof(T));
+    if (!is_rank(rank) || !has(offset, count, element))
+      stop_access<Gpu>({gpu_, terms_}, symmetric, bytes_of(count, element), rank);
     return offset;
   }
 
@@ -71,14 +86,27 @@ class ReachedHeap {
       if (now - start >= terms_.deadline_ns) tell();
     }
   }
+  // The same for what the host answers, with fewer registers. False: the kernel is to stop, for why_ended().
+  template <typename Look>
+  WAYWISER_DEVICE bool wait_for_host(Look look) const {
+    constexpr unsigned unit = 24;  // of time, 2^24 ns: 17 ms
+    const auto start = static_cast<std::uint32_t>(gpu_.nanoseconds() >> unit);
+    while (!look()) {
+      gpu_.pause();
+      const std::uint64_t now = gpu_.nanoseconds();
+      if (static_cast<std::uint32_t>(now >> unit) - start > static_cast<std::uint32_t>(terms_.deadline_ns >> unit))
+        return false;
+      if ((now >> 14) % looks_at_host == 0 && gpu_.acquire(&terms_.notice->stopped) != 0) return false;
+    }
+    return true;
+  }
+  WAYWISER_DEVICE FaultReason why_ended() const {
+    return gpu_.acquire(&terms_.notice->stopped) != 0 ? FaultReason::stopped : FaultReason::proxy_late;
+  }
   // A word that did not become what was wanted in time. `from`: the rank that should have changed it.
   template <typename Word>
   WAYWISER_DEVICE void stop_late(const Word* word, Comparison how, Word wanted, Word seen, int from) const {
-    if (gpu_.acquire(&terms_.notice->failed) == 0) {
-      gpu_.store(&terms_.notice->wanted, static_cast<std::uint64_t>(wanted));
-      gpu_.store(&terms_.notice->seen, static_cast<std::uint64_t>(seen));
-      gpu_.store(&terms_.notice->comparison, static_cast<std::uint32_t>(how));
-    }
+    tell(static_cast<std::uint64_t>(wanted), static_cast<std::uint64_t>(seen), how);
     stop(FaultReason::late, from, offset_of(word), sizeof(Word));
   }
   // A message that is longer than its inbox.
@@ -88,28 +116,33 @@ class ReachedHeap {
   // A call of a team whose arrays overlap.
   template <typename T>
   WAYWISER_DEVICE void stop_overlap(const T* destination, const T* source, std::uint64_t bytes) const {
-    if (gpu_.acquire(&terms_.notice->failed) == 0) gpu_.store(&terms_.notice->wanted, offset_of(source));
+    tell(offset_of(source), 0, Comparison::eq);
     stop(FaultReason::overlap, any_rank, offset_of(destination), bytes);
   }
 
  protected:
-  template <typename T>
-  WAYWISER_DEVICE std::uint64_t offset_of(const T* symmetric) const {
-    return reinterpret_cast<std::uintptr_t>(symmetric) - reinterpret_cast<std::uintptr_t>(terms_.ranks[terms_.rank]);
+  WAYWISER_DEVICE bool is_rank(int rank) const {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(terms_.size);
   }
-  WAYWISER_DEVICE void check_rank(int rank) const {
-    if (rank < 0 || rank >= terms_.size) stop(FaultReason::no_rank, rank, 0, 0);
+  WAYWISER_DEVICE bool has(std::uint64_t offset, std::uint64_t count, std::uint64_t element) const {
+    return offset <= terms_.bytes && count <= terms_.bytes - offset && count * element <= terms_.bytes - offset;
   }
-  // Of several threads the first one counts.
+  // Before a program has made its heap nobody reads a report.
+  WAYWISER_DEVICE void need_heap() const {
+    if constexpr (KnowsHeap<Gpu>)
+      if (terms_.notice == nullptr) Gpu::stop_without_heap();
+  }
+  // What goes with a report, before it.
+  WAYWISER_DEVICE void tell(std::uint64_t wanted, std::uint64_t seen, Comparison how) const {
+    FaultNotice* notice = terms_.notice;
+    if (notice == nullptr || gpu_.acquire(&notice->failed) != 0) return;
+    gpu_.store(&notice->wanted, wanted);
+    gpu_.store(&notice->seen, seen);
+    gpu_.store(&notice->comparison, static_cast<std::uint32_t>(how));
+  }
   WAYWISER_DEVICE void stop(FaultReason reason, int rank, std::uint64_t offset, std::uint64_t bytes) const {
-    FaultNotice& notice = *terms_.notice;
-    if (gpu_.acquire(&notice.failed) == 0) {
-      gpu_.store(&notice.offset, offset);
-      gpu_.store(&notice.bytes, bytes);
-      gpu_.release(&notice.failed, static_cast<std::uint64_t>(reason) << 32 | static_cast<std::uint32_t>(rank + 1));
-    }
-    while (gpu_.acquire(&notice.failed) == 0) gpu_.pause();  // until the host can see it
-    gpu_.trap();
+    need_heap();
+    stop_kernel<Gpu>({gpu_, terms_}, fault_of(reason, rank), offset, bytes);
   }
 
  private:

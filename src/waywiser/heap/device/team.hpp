@@ -1,6 +1,7 @@
 #pragma once
 
 #include "waywiser/heap/device/one_sided.hpp"
+#include "waywiser/kernels/copy_body.hpp"
 
 namespace waywiser::one_sided {
 
@@ -54,9 +55,7 @@ class Team {
   WAYWISER_DEVICE void broadcast(T* destination, const T* source, std::uint64_t count, int root) const {
     check_apart(destination, count, source, count, true);
     sync();
-    if (terms_.rank == root)
-      for (int to = 0; to < terms_.size; ++to)
-        heap_.template put<scope>(destination, source, count, terms_.members[to]);
+    if (terms_.rank == root) put_to_all(destination, count, [&](int) { return source; });
     barrier();
   }
   // `count` elements of each member, in the order of their ranks.
@@ -64,8 +63,7 @@ class Team {
   WAYWISER_DEVICE void all_gather(T* destination, const T* source, std::uint64_t count) const {
     check_apart(destination, of_all(count), source, count, false);
     sync();
-    for (int to = 0; to < terms_.size; ++to)
-      heap_.template put<scope>(destination + mine(count), source, count, terms_.members[to]);
+    put_to_all(destination + mine(count), count, [&](int) { return source; });
     barrier();
   }
   // `count` elements for each member, and from each.
@@ -73,9 +71,8 @@ class Team {
   WAYWISER_DEVICE void all_to_all(T* destination, const T* source, std::uint64_t count) const {
     check_apart(destination, of_all(count), source, of_all(count), false);
     sync();
-    for (int to = 0; to < terms_.size; ++to)
-      heap_.template put<scope>(destination + mine(count), source + static_cast<std::uint64_t>(to) * count, count,
-                                terms_.members[to]);
+    put_to_all(destination + mine(count), count,
+               [&](int to) { return source + static_cast<std::uint64_t>(to) * count; });
     barrier();
   }
   // Element by element over all members, in the order of their ranks: the result is the same at all members. Elements
@@ -84,14 +81,16 @@ class Team {
   WAYWISER_DEVICE void reduce(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
     check_apart(destination, count, source, count, true);
     sync();
-    if (heap_.has_proxy()) return reduce_in_turn(destination, source, count, how);
-    const std::uint64_t past = share(count, terms_.rank + 1);
-    for (std::uint64_t i = share(count, terms_.rank) + gpu_.index_in(scope); i < past; i += gpu_.count_of(scope)) {
-      auto result = gpu_.widen(element(source + i, 0));
-      for (int from = 1; from < terms_.size; ++from)
-        result = combined(how, result, gpu_.widen(element(source + i, from)));
-      for (int to = 0; to < terms_.size; ++to) set_element(destination + i, gpu_.template narrow<T>(result), to);
-    }
+    constexpr unsigned together = sizeof(T) == 8 ? 2 : 4;
+    if (heap_.has_proxy())
+      reduce_in_turn(destination, source, count, how);
+    else if ((reinterpret_cast<std::uintptr_t>(destination) | reinterpret_cast<std::uintptr_t>(source) |
+              count * sizeof(T)) %
+                 (together * sizeof(T)) ==
+             0)
+      reduce_units<together>(destination, source, count, how);
+    else
+      reduce_units<1>(destination, source, count, how);
     barrier();
   }
 
@@ -111,12 +110,38 @@ class Team {
     if (gpu_.index_in(scope) == 0) gpu_.write(&mine.arrivals, arrival);
   }
   WAYWISER_DEVICE void tell_by_proxy(int member, std::uint64_t arrival) const {
-    ProxyRequest request;
-    request.rank = member;
-    request.word = heap_.terms().counters + terms_.slot * sizeof(TeamCounters) + sizeof arrival * terms_.rank;
-    request.op = WordOp::set;
-    request.value = arrival;
-    word_by_proxy(gpu_, heap_.terms(), request);
+    const std::uint64_t offset =
+        heap_.terms().counters + terms_.slot * sizeof(TeamCounters) + sizeof arrival * terms_.rank;
+    ProxiedAccess<Gpu>(gpu_, heap_.terms()).change_word(offset, arrival, WordOp::set, WordType::bits64, member);
+  }
+  // `count` elements for each member, by threads that have joined. Members whose turn is the same get theirs from
+  // different ones.
+  template <typename T, typename Source>
+  WAYWISER_DEVICE void put_to_all(T* destination, std::uint64_t count, Source source) const {
+    each_turn([&](int to, int member) {
+      if (heap_.is_proxied(member)) return;
+      if constexpr (Gpu::is_staged)
+        heap_.template put<scope>(destination, source(to), count, member);
+      else
+        gpu_.give(scope, reinterpret_cast<std::byte*>(heap_.place(destination, count, member)),
+                  reinterpret_cast<const std::byte*>(source(to)), count * sizeof(T));
+    });
+    if (heap_.has_proxy())
+      each_turn([&](int to, int member) {
+        if (heap_.is_proxied(member)) put_to_far(destination, source(to), count, to);
+      });
+  }
+  template <typename Function>
+  WAYWISER_DEVICE void each_turn(Function f) const {
+    for (int turn = 0, to = terms_.rank; turn < terms_.size; ++turn) {
+      f(to, terms_.members[to]);
+      if (++to == terms_.size) to = 0;
+    }
+  }
+  template <typename T>
+  WAYWISER_DEVICE void put_to_far(T* destination, const T* source, std::uint64_t count, int to) const {
+    put_far<scope, Gpu>({gpu_, heap_.terms()}, destination, reinterpret_cast<const std::byte*>(source), count,
+                        sizeof(T), terms_.members[to]);
   }
   // One member by each thread.
   template <typename Function>
@@ -127,72 +152,111 @@ class Team {
   }
   // Where the part of reduce() that a member computes begins.
   WAYWISER_DEVICE std::uint64_t share(std::uint64_t count, int rank) const {
-    return count * static_cast<std::uint64_t>(rank) / static_cast<std::uint64_t>(terms_.size);
+    const auto size = static_cast<std::uint64_t>(terms_.size), place = static_cast<std::uint64_t>(rank);
+    const std::uint64_t each = count / size, rest = count - each * size;
+    return each * place + (place < rest ? place : rest);
   }
-  // The same result where stores do not reach all members: each thread has a few elements at a time, for which the
-  // members' elements come one member after the other, in pieces from those that are far.
-  template <typename T>
-  WAYWISER_DEVICE WAYWISER_APART void reduce_in_turn(T* destination, const T* source, std::uint64_t count,
-                                                     TeamOp how) const {
-    constexpr std::uint64_t each = 8;
-    const std::uint64_t thread = gpu_.index_in(scope), threads = gpu_.count_of(scope);
-    const std::uint64_t past = share(count, terms_.rank + 1);
-    for (std::uint64_t first = share(count, terms_.rank); first < past; first += each * threads) {
-      const std::uint64_t together = past - first < each * threads ? past - first : each * threads;
-      decltype(gpu_.widen(T{})) results[each] = {};
-      for (int from = 0; from < terms_.size; ++from) {
-        const auto take = [&](std::uint64_t i, T value) {
-          auto& result = results[i / threads];
-          result = from == 0 ? gpu_.widen(value) : combined(how, result, gpu_.widen(value));
-        };
-        const int member = terms_.members[from];
-        if (!heap_.is_proxied(member)) {
-          for (std::uint64_t i = thread; i < together; i += threads) take(i, element(source + first + i, from));
-          continue;
+  // The elements, of which so many lie together, of this member's share. A thread has some of one member under way at
+  // a time.
+  template <unsigned together, typename T>
+  WAYWISER_DEVICE void reduce_units(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
+    constexpr unsigned batch = 2;
+    using Unit = Vector<T, together>;
+    for (int each = 0; each < terms_.size; ++each) {
+      heap_.place(source, count, terms_.members[each]);
+      heap_.place(destination, count, terms_.members[each]);
+    }
+    const std::uint64_t from = heap_.offset_of(source), to = heap_.offset_of(destination), units = count / together;
+    const std::uint64_t past = share(units, terms_.rank + 1), threads = gpu_.count_of(scope);
+    for (std::uint64_t i = share(units, terms_.rank) + gpu_.index_in(scope); i < past; i += batch * threads) {
+      decltype(gpu_.widen(T{})) results[batch][together];
+      Unit taken[batch] = {};
+      for (int each = 0; each < terms_.size; ++each) {
+        const auto* theirs = reinterpret_cast<const Unit*>(memory(each) + from) + i;
+        WAYWISER_UNROLL
+        for (unsigned k = 0; k < batch; ++k)
+          if (i + k * threads < past) taken[k] = theirs[k * threads];
+        WAYWISER_UNROLL
+        for (unsigned k = 0; k < batch; ++k) WAYWISER_UNROLL
+        for (unsigned j = 0; j < together; ++j) {
+          const auto value = gpu_.widen(taken[k].words[j]);
+          results[k][j] = each == 0 ? value : combined(how, results[k][j], value);
         }
-        ProxyRequest request;
-        request.rank = member;
-        request.offset = heap_.checked_offset(source + first, together, member);
-        request.count = together;
-        request.element = request.apart = sizeof(T);
-        ProxiedAccess<Gpu>(gpu_, heap_.terms())
-            .template get_pieces<scope>(request, [&](const std::byte* piece, std::uint64_t begin,
-                                                     const ProxyRequest& part) {
-              const std::uint64_t skipped = begin <= thread ? 0 : (begin - thread + threads - 1) / threads * threads;
-              for (std::uint64_t i = thread + skipped; i < begin + part.count; i += threads)
-                take(i, __builtin_bit_cast(T, gpu_.read(reinterpret_cast<const Bits<T>*>(piece) + (i - begin))));
-            });
       }
-      for (std::uint64_t i = thread; i < together; i += threads)
-        for (int to = 0; to < terms_.size; ++to)
-          if (!heap_.is_proxied(terms_.members[to]))
-            set_element(destination + first + i, gpu_.template narrow<T>(results[i / threads]), to);
+      WAYWISER_UNROLL
+      for (unsigned k = 0; k < batch; ++k) WAYWISER_UNROLL
+      for (unsigned j = 0; j < together; ++j) taken[k].words[j] = gpu_.template narrow<T>(results[k][j]);
+      each_turn([&](int each, int) {
+        auto* theirs = reinterpret_cast<Unit*>(memory(each) + to) + i;
+        WAYWISER_UNROLL
+        for (unsigned k = 0; k < batch; ++k)
+          if (i + k * threads < past) theirs[k * threads] = taken[k];
+      });
+    }
+  }
+  WAYWISER_DEVICE std::byte* memory(int member) const { return heap_.terms().ranks[terms_.members[member]]; }
+  // What reduce() computes where stores do not reach all members: each thread has a few elements at a time, for which
+  // the members' elements come one member after the other, in pieces from those that are far.
+  template <typename T>
+  WAYWISER_DEVICE void reduce_in_turn(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
+    constexpr unsigned batch = 1;  // a piece has room for those of a block
+    const unsigned thread = gpu_.index_in(scope), threads = gpu_.count_of(scope);
+    const std::uint64_t past = share(count, terms_.rank + 1);
+    heap_.place(source, count, heap_.rank());
+    heap_.place(destination, count, heap_.rank());
+    for (std::uint64_t first = share(count, terms_.rank); first < past; first += batch * threads) {
+      const auto together = static_cast<unsigned>(past - first < batch * threads ? past - first : batch * threads);
+      decltype(gpu_.widen(T{})) results[batch] = {};
+      for (int from = 0; from < terms_.size; ++from) {
+        const int member = terms_.members[from];
+        const auto take = [&](const void* elements) {
+          const auto* theirs = static_cast<const Bits<T>*>(elements);
+          WAYWISER_UNROLL
+          for (unsigned k = 0; k < batch; ++k) {
+            const unsigned i = thread + k * threads;
+            if (i >= together) continue;
+            const auto value = gpu_.widen(__builtin_bit_cast(T, gpu_.read(theirs + i)));
+            results[k] = from == 0 ? value : combined(how, results[k], value);
+          }
+        };
+        const bool is_far = heap_.is_proxied(member);
+        if constexpr (scope == Scope::thread)
+          if (is_far) {
+            const ProxiedAccess<Gpu> far(gpu_, heap_.terms());
+            far.template get_pieces<scope>(
+                far.request_for(source + first, together, sizeof(T), member),
+                [&](const std::byte* piece, std::uint64_t, const ProxyRequest&) { take(piece); });
+            continue;
+          }
+        std::uint64_t ticket = 0;
+        if (is_far) ticket = piece_far<scope, Gpu>({gpu_, heap_.terms()}, source + first, together * sizeof(T), member);
+        take(is_far ? static_cast<const void*>(heap_.terms().ring->piece(ticket))
+                    : memory(from) + heap_.offset_of(source + first));
+        if (is_far) ProxiedAccess<Gpu>(gpu_, heap_.terms()).template end<scope>(ticket);
+      }
+      for (int to = 0; to < terms_.size; ++to) {
+        if (heap_.is_proxied(terms_.members[to])) continue;
+        auto* theirs = reinterpret_cast<Bits<T>*>(memory(to) + heap_.offset_of(destination + first));
+        WAYWISER_UNROLL
+        for (unsigned k = 0; k < batch; ++k)
+          if (const unsigned i = thread + k * threads; i < together)
+            gpu_.write(theirs + i, __builtin_bit_cast(Bits<T>, gpu_.template narrow<T>(results[k])));
+      }
       gpu_.join(scope);
       for (int to = 0; to < terms_.size; ++to)
-        if (heap_.is_proxied(terms_.members[to]))
-          heap_.template put<scope>(destination + first, destination + first, together, terms_.members[to]);
+        if (heap_.is_proxied(terms_.members[to])) put_to_far(destination + first, destination + first, together, to);
     }
-    barrier();
   }
   WAYWISER_DEVICE TeamCounters& counters(int rank) const {
+    if constexpr (!with_proxy) heap_.place(heap_.template at<std::byte>(0), 0, rank);  // or the kernel stops
     std::byte* memory = heap_.terms().ranks[rank] + heap_.terms().counters;
     return reinterpret_cast<TeamCounters*>(memory)[terms_.slot];
   }
-  // An element of a member, and its bits.
+  // The bits of an element.
   template <typename T>
   using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
                                   std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                                      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
-  template <typename T>
-  WAYWISER_DEVICE T element(const T* source, int member) const {
-    return __builtin_bit_cast(
-        T, gpu_.read(reinterpret_cast<const Bits<T>*>(heap_.place(source, 1, terms_.members[member]))));
-  }
-  template <typename T>
-  WAYWISER_DEVICE void set_element(T* destination, T value, int member) const {
-    gpu_.write(reinterpret_cast<Bits<T>*>(heap_.place(destination, 1, terms_.members[member])),
-               __builtin_bit_cast(Bits<T>, value));
-  }
   // Stops the kernel, before anything has moved.
   template <typename T>
   WAYWISER_DEVICE void check_apart(const T* destination, std::uint64_t to, const T* source, std::uint64_t from,

@@ -21,6 +21,14 @@ enum class SignalOp : std::uint32_t { set, add };
 // How a team combines elements; bits are those of whole numbers.
 enum class TeamOp { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
 
+// Whether kernels know the proxy. A program whose GPUs all reach each other is compiled without, all files alike: its
+// kernels are smaller, and one that accesses a rank that stores do not reach stops.
+#if defined(WAYWISER_NO_PROXY)
+inline constexpr bool with_proxy = false;
+#else
+inline constexpr bool with_proxy = true;
+#endif
+
 // The most ranks of a heap.
 inline constexpr unsigned most_ranks = 64;
 
@@ -51,7 +59,8 @@ WAYWISER_DEVICE constexpr unsigned bulk_piece_of(unsigned staging) {
 
 // Why a kernel has stopped.
 enum class FaultReason : std::uint32_t {
-  late = 1,
+  none,
+  late,
   outside,
   not_reached,
   no_rank,
@@ -87,6 +96,7 @@ struct HeapTerms {
   FaultNotice* notice = nullptr;
   std::uint64_t deadline_ns = 0;  // of each wait
   int rank = 0, size = 0;
+  std::byte* own = nullptr;          // ranks[rank], for which kernels need not look
   ProxyRing* ring = nullptr;         // nullptr: all ranks are reached
   std::uint64_t* tickets = nullptr;  // the next one of the ring
   Protocols protocols;               // the same at all ranks

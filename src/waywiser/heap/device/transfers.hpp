@@ -59,8 +59,9 @@ class Transfers : public ReachedHeap<Gpu> {
   // `source` may be reused when it returns; quiet() says when the elements are there.
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void put(T* destination, const T* source, std::uint64_t count, int rank) const {
-    if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, 1, 1, rank);
-    T* to = this->place(destination, count, rank);
+    T* to = near(destination, count, rank);
+    if (to == nullptr)
+      return put_far<scope, Gpu>({gpu(), this->terms()}, destination, bytes(source), count, sizeof(T), rank);
     if constexpr (scope == Scope::block && Gpu::is_staged)
       if (count * sizeof(T) >= this->terms().protocols.bulk &&
           give_in_bulk(gpu(), bytes(to), bytes(source), count * sizeof(T)))
@@ -72,8 +73,9 @@ class Transfers : public ReachedHeap<Gpu> {
   // The elements are there when it returns.
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void get(T* destination, const T* source, std::uint64_t count, int rank) const {
-    if (this->is_proxied(rank)) return get_elements<scope>(destination, source, count, 1, 1, rank);
-    const T* from = this->place(source, count, rank);
+    const T* from = near(source, count, rank);
+    if (from == nullptr)
+      return get_far<scope, Gpu>({gpu(), this->terms()}, bytes(destination), source, count, sizeof(T), rank);
     gpu().join(scope);
     gpu().take(scope, bytes(destination), bytes(from), count * sizeof(T));
     gpu().join(scope);
@@ -81,8 +83,9 @@ class Transfers : public ReachedHeap<Gpu> {
   // The elements are there after quiet().
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void get_nbi(T* destination, const T* source, std::uint64_t count, int rank) const {
-    if (this->is_proxied(rank)) return get_elements<scope>(destination, source, count, 1, 1, rank);
-    const T* from = this->place(source, count, rank);
+    const T* from = near(source, count, rank);
+    if (from == nullptr)
+      return get_far<scope, Gpu>({gpu(), this->terms()}, bytes(destination), source, count, sizeof(T), rank);
     gpu().join(scope);
     gpu().take_later(scope, bytes(destination), bytes(from), count * sizeof(T));
     gpu().join(scope);
@@ -91,24 +94,24 @@ class Transfers : public ReachedHeap<Gpu> {
   template <typename T>
   WAYWISER_DEVICE void p(T* destination, T value, int rank) const {
     check_word<T>();
-    if (this->is_proxied(rank))
-      static_cast<void>(on_word(destination, WordOp::set, value, value, false, rank));
+    if (T* to = near(destination, 1, rank))
+      gpu().write(to, value);
     else
-      gpu().write(this->place(destination, 1, rank), value);
+      change_word(destination, WordOp::set, value, rank);
   }
   template <typename T>
   WAYWISER_DEVICE T g(const T* source, int rank) const {
     check_word<T>();
-    if (this->is_proxied(rank)) return on_word(source, WordOp::read, T{}, T{}, true, rank);
-    return gpu().read(this->place(source, 1, rank));
+    const T* from = near(source, 1, rank);
+    return from == nullptr ? ask_word(source, WordOp::read, T{}, T{}, rank) : gpu().read(from);
   }
   // Elements that lie apart by so many elements in the destination and the source.
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void iput(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
                             std::uint64_t count, int rank) const {
     static_assert(sizeof(T) <= proxy_piece);
-    if (this->is_proxied(rank)) return put_elements<scope>(destination, source, count, apart, source_apart, rank);
-    T* to = this->place(destination, count == 0 ? 0 : (count - 1) * apart + 1, rank);
+    T* to = near(destination, count == 0 ? 0 : (count - 1) * apart + 1, rank);
+    if (to == nullptr) return iput_far<scope>(destination, source, apart, source_apart, count, rank);
     gpu().join(scope);
     for (std::uint64_t i = gpu().index_in(scope); i < count; i += gpu().count_of(scope))
       gpu().give(Scope::thread, bytes(to + i * apart), bytes(source + i * source_apart), sizeof(T));
@@ -118,8 +121,8 @@ class Transfers : public ReachedHeap<Gpu> {
   WAYWISER_DEVICE void iget(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
                             std::uint64_t count, int rank) const {
     static_assert(sizeof(T) <= proxy_piece);
-    if (this->is_proxied(rank)) return get_elements<scope>(destination, source, count, source_apart, apart, rank);
-    const T* from = this->place(source, count == 0 ? 0 : (count - 1) * source_apart + 1, rank);
+    const T* from = near(source, count == 0 ? 0 : (count - 1) * source_apart + 1, rank);
+    if (from == nullptr) return iget_far<scope>(destination, source, apart, source_apart, count, rank);
     gpu().join(scope);
     for (std::uint64_t i = gpu().index_in(scope); i < count; i += gpu().count_of(scope))
       gpu().take(Scope::thread, bytes(destination + i * apart), bytes(from + i * source_apart), sizeof(T));
@@ -129,18 +132,13 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void put_with_signal(T* destination, const T* source, std::uint64_t count, std::uint64_t* signal,
                                        std::uint64_t value, SignalOp op, int rank) const {
-    if (this->is_proxied(rank)) {
-      ProxyRequest request = request_for(destination, count, 1, true, rank);
-      request.word = this->checked_offset(signal, 1, rank);
-      request.op = op == SignalOp::set ? WordOp::set : WordOp::add;
-      request.value = value;
-      request.after_all = 1;
-      return put_by_proxy<scope>(gpu(), this->terms(), request, bytes(source), 1);
-    }
-    std::uint64_t* word = this->place(signal, 1, rank);
+    std::uint64_t* word = near(signal, 1, rank);
+    if (word == nullptr)
+      return put_signal_far<scope, Gpu>({gpu(), this->terms()}, destination, bytes(source), count, sizeof(T), signal,
+                                        value, op, rank);
     put<scope>(destination, source, count, rank);
     if (gpu().index_in(scope) != 0) return;
-    if (this->has_proxy()) complete_by_proxy(gpu(), this->terms());
+    if (this->has_proxy()) complete_far<Gpu>({gpu(), this->terms()});
     if (op == SignalOp::set)
       gpu().release(word, value);
     else
@@ -151,17 +149,17 @@ class Transfers : public ReachedHeap<Gpu> {
     p(signal, value, rank);
   }
   WAYWISER_DEVICE void signal_add(std::uint64_t* signal, std::uint64_t value, int rank) const {
-    if (this->is_proxied(rank))
-      static_cast<void>(on_word(signal, WordOp::add, value, value, false, rank));
+    if (std::uint64_t* word = near(signal, 1, rank))
+      gpu().add_to(word, value);
     else
-      gpu().fetch_add(this->place(signal, 1, rank), value);
+      change_word(signal, WordOp::add, value, rank);
   }
 
   // Puts, signals and atomics of these threads that come later are seen after the earlier ones.
   template <Scope scope = Scope::thread>
   WAYWISER_DEVICE void fence() const {
     gpu().join(scope);
-    if (this->has_proxy()) complete_by_proxy(gpu(), this->terms());
+    if (this->has_proxy()) complete_far<Gpu>({gpu(), this->terms()});
     gpu().fence();
     gpu().join(scope);
   }
@@ -169,7 +167,7 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread>
   WAYWISER_DEVICE void quiet() const {
     gpu().join(scope);
-    if (this->has_proxy()) complete_by_proxy(gpu(), this->terms());
+    if (this->has_proxy()) complete_far<Gpu>({gpu(), this->terms()});
     gpu().quiet();
     gpu().join(scope);
   }
@@ -180,49 +178,54 @@ class Transfers : public ReachedHeap<Gpu> {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word has 4 or 8 bytes: use put or get");
   }
 
-  // An operation by the proxy; the word before it, if `answered`.
+  // Where an access goes by stores; nullptr: by the proxy.
   template <typename T>
-  WAYWISER_DEVICE T on_word(const T* word, WordOp op, std::type_identity_t<T> value, std::type_identity_t<T> expected,
-                            bool answered, int rank) const {
-    ProxyRequest request;
-    request.rank = rank;
-    request.word = this->checked_offset(word, 1, rank);
-    request.op = op;
-    request.type = word_type<T>();
-    request.value = word_bits(value);
-    request.expected = word_bits(expected);
-    request.answered = answered ? 1 : 0;
-    return word_of_bits<T>(word_by_proxy(gpu(), this->terms(), request));
+  WAYWISER_DEVICE T* near(T* symmetric, std::uint64_t count, int rank) const {
+    T* there = this->straight(symmetric, count, rank);
+    if (there == nullptr && !this->is_proxied(rank)) {
+      this->need_heap();
+      stop_access<Gpu>({gpu(), this->terms()}, symmetric, bytes_of(count, sizeof(T)), rank);
+    }
+    return there;
+  }
+  // An operation by the proxy; the second one returns the word before it.
+  template <typename T>
+  WAYWISER_DEVICE void change_word(T* word, WordOp op, std::type_identity_t<T> value, int rank) const {
+    const ProxiedAccess<Gpu> far(gpu(), this->terms());
+    far.change_word(far.far_offset(word, 1, sizeof(T), rank), word_bits(value), op, word_type<T>(), rank);
+  }
+  template <typename T>
+  WAYWISER_DEVICE T ask_word(const T* word, WordOp op, std::type_identity_t<T> value, std::type_identity_t<T> expected,
+                             int rank) const {
+    const ProxiedAccess<Gpu> far(gpu(), this->terms());
+    return word_of_bits<T>(far.ask_word(far.far_offset(word, 1, sizeof(T), rank), word_bits(value), word_bits(expected),
+                                        op, word_type<T>(), rank));
   }
 
  private:
-  // `apart`: in elements. `as_bytes`: they are consecutive at both ranks.
+  template <Scope scope, typename T>
+  WAYWISER_DEVICE void iput_far(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
+                                std::uint64_t count, int rank) const {
+    const ProxyRequest request = request_for(destination, count, apart, rank);
+    if (count != 0) put_by_proxy<scope, Gpu>({gpu(), this->terms()}, request, bytes(source), source_apart * sizeof(T));
+  }
+  template <Scope scope, typename T>
+  WAYWISER_DEVICE void iget_far(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
+                                std::uint64_t count, int rank) const {
+    const ProxyRequest request = request_for(source, count, source_apart, rank);
+    if (count != 0) get_by_proxy<scope, Gpu>({gpu(), this->terms()}, request, bytes(destination), apart * sizeof(T));
+  }
+  // `apart`: in elements.
   template <typename T>
-  WAYWISER_DEVICE ProxyRequest request_for(const T* there, std::uint64_t count, std::uint64_t apart, bool as_bytes,
-                                           int rank) const {
+  WAYWISER_DEVICE ProxyRequest request_for(const T* there, std::uint64_t count, std::uint64_t apart, int rank) const {
     ProxyRequest request;
+    const std::uint64_t all = count == 0 ? 0 : (count - 1) * apart + 1;
     request.rank = rank;
-    request.offset = this->checked_offset(there, count == 0 ? 0 : (count - 1) * apart + 1, rank);
-    request.count = as_bytes ? count * sizeof(T) : count;
-    request.element = as_bytes ? 1 : sizeof(T);
-    request.apart = as_bytes ? 1 : apart * sizeof(T);
+    request.offset = ProxiedAccess<Gpu>(gpu(), this->terms()).far_offset(there, all, sizeof(T), rank);
+    request.count = count;
+    request.element = sizeof(T);
+    request.apart = apart * sizeof(T);
     return request;
-  }
-  template <Scope scope, typename T>
-  WAYWISER_DEVICE void put_elements(T* destination, const T* source, std::uint64_t count, std::uint64_t apart,
-                                    std::uint64_t source_apart, int rank) const {
-    const bool as_bytes = apart == 1 && source_apart == 1;
-    const ProxyRequest request = request_for(destination, count, apart, as_bytes, rank);
-    if (count != 0)
-      put_by_proxy<scope>(gpu(), this->terms(), request, bytes(source), as_bytes ? 1 : source_apart * sizeof(T));
-  }
-  template <Scope scope, typename T>
-  WAYWISER_DEVICE void get_elements(T* destination, const T* source, std::uint64_t count, std::uint64_t apart,
-                                    std::uint64_t own_apart, int rank) const {
-    const bool as_bytes = apart == 1 && own_apart == 1;
-    const ProxyRequest request = request_for(source, count, apart, as_bytes, rank);
-    if (count != 0)
-      get_by_proxy<scope>(gpu(), this->terms(), request, bytes(destination), as_bytes ? 1 : own_apart * sizeof(T));
   }
   template <typename T>
   WAYWISER_DEVICE static std::byte* bytes(T* data) {

@@ -14,6 +14,10 @@
 #include "waywiser/heap/device/one_sided.hpp"
 #include "waywiser/heap/device/team.hpp"
 
+// What assert() calls; without asserts no header declares it.
+extern "C" __host__ __device__ void __assert_fail(const char*, const char*, unsigned, const char*) noexcept
+    __attribute__((__noreturn__));
+
 // A function of the host and of kernels, of kernels, and of the host.
 #define WAYWISER_NVSHMEM_BOTH static inline __host__ __device__
 #define WAYWISER_NVSHMEM_DEVICE static inline __device__
@@ -90,11 +94,16 @@ const char* publish_here(const NvshmemTerms& terms) {
 
 [[maybe_unused]] const bool added = add_module(publish_here);
 
-}  // namespace
-
-// Blocks may have up to three dimensions.
+// Blocks may have up to three dimensions, and know this file's heap.
 class NvshmemBlock : public one_sided::CudaHeapBlock {
  public:
+  __device__ static const one_sided::HeapTerms& terms() { return terms_here.heap; }
+  // There is no notice for the host yet: CUDA's own, as of an assert(), says why.
+  [[noreturn]] __device__ static void stop_without_heap() {
+    __assert_fail("a kernel communicates before nvshmem_malloc has made the symmetric memory", "waywiser/nvshmem.h", 0,
+                  "nvshmem");
+    trap();
+  }
   __device__ unsigned index_in(Scope scope) const {
     return scope == Scope::thread ? 0 : scope == Scope::warp ? thread() % 32 : thread();
   }
@@ -108,6 +117,9 @@ class NvshmemBlock : public one_sided::CudaHeapBlock {
   __device__ void take(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
     copy(index_in(scope), count_of(scope), to, from, bytes);
   }
+  __device__ void take_apart(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    one_sided::copy_apart(index_in(scope), count_of(scope), to, from, bytes);
+  }
   __device__ void take_later(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
     copy(index_in(scope), count_of(scope), to, from, bytes);
   }
@@ -115,6 +127,8 @@ class NvshmemBlock : public one_sided::CudaHeapBlock {
  private:
   __device__ static unsigned thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 };
+
+}  // namespace
 
 using NvshmemRanks = one_sided::OneSided<NvshmemBlock>;
 

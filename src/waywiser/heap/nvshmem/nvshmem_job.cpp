@@ -12,9 +12,14 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes least_alignment = 256;
+constexpr Bytes least_alignment = 256, granule = Bytes{512} << 20;
 
 }  // namespace
+
+Bytes NvshmemJob::in_granules(Bytes bytes) noexcept {
+  const Bytes past = bytes % granule;
+  return past == 0 || bytes > ~Bytes{0} - granule ? bytes : bytes - past + granule;
+}
 
 NvshmemJob::NvshmemJob(Group& group, Bytes bytes) : group_(group), bytes_(bytes), parts_(bytes) {
   for (int rank = 0; rank < size(); ++rank)

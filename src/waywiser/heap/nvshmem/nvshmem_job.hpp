@@ -19,6 +19,9 @@ class NvshmemJob {
  public:
   static constexpr int world = 0, shared = 1, node = 2, no_team = -1;
 
+  // The size of a heap for programs that ask for so many bytes: NVSHMEM gives whole granules, and they count on it.
+  static Bytes in_granules(Bytes bytes) noexcept;
+
   // Collective. The heap of `bytes` is made by the first open().
   NvshmemJob(Group& group, Bytes bytes);
 

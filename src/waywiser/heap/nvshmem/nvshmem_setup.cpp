@@ -12,7 +12,7 @@ constexpr Bytes usual_size = Bytes{1} << 30;
 
 Bytes symmetric_size() {
   const auto given = environment("NVSHMEM_SYMMETRIC_SIZE");
-  return given ? parse_bytes(*given) : usual_size;
+  return NvshmemJob::in_granules(given ? parse_bytes(*given) : usual_size);
 }
 
 // A program that ends after a kernel has stopped says why it has.

@@ -169,8 +169,14 @@ WAYWISER_NVSHMEM_DEVICE std::uint64_t nvshmem_signal_fetch(std::uint64_t* sig_ad
 // Returns what ended the wait.
 WAYWISER_NVSHMEM_DEVICE std::uint64_t nvshmem_signal_wait_until(std::uint64_t* sig_addr, int cmp,
                                                                 std::uint64_t cmp_val) {
-  nvshmem_uint64_wait_until(sig_addr, cmp, cmp_val);
-  return nvshmem_signal_fetch(sig_addr);
+  using namespace waywiser::nvshmem;
+  return with_ranks([&](const NvshmemRanks& ranks) {
+    const auto how = static_cast<Comparison>(cmp);
+    std::uint64_t seen = 0;
+    ranks.wait([&] { return waywiser::one_sided::compares(seen = ranks.gpu().acquire(sig_addr), how, cmp_val); },
+               [&] { ranks.stop_late(sig_addr, how, cmp_val, seen, waywiser::one_sided::any_rank); });
+    return seen;
+  });
 }
 #endif
 
