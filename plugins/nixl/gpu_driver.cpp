@@ -93,7 +93,7 @@ const GpuDriver* GpuDriver::find() {
 GpuExport GpuDriver::share(std::uint64_t address, std::uint64_t bytes) const {
   if (functions_.init(0) != 0) throw Refusal(Status::not_supported, "there is no GPU");
   void* context = nullptr;
-  if (functions_.attribute(&context, context_of_memory, address) == 0 && context != nullptr)
+  if (functions_.attribute(static_cast<void*>(&context), context_of_memory, address) == 0 && context != nullptr)
     functions_.context = context;
   const Inside inside(functions_);
   Functions::Address base = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 
 #include "words.hpp"
@@ -34,7 +35,9 @@ std::string why_not(const ww_plan* plan) {
 int threads_of(const std::string& way) {
   const std::string word = "threads=";
   const std::size_t at = way.find(word);
-  return at == std::string::npos ? 1 : std::clamp(std::atoi(way.c_str() + at + word.size()), 1, most_threads);
+  int threads = 1;
+  if (at != std::string::npos) std::from_chars(way.data() + at + word.size(), way.data() + way.size(), threads);
+  return std::clamp(threads, 1, most_threads);
 }
 
 }  // namespace

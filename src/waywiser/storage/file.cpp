@@ -36,7 +36,6 @@ struct [[gnu::visibility("hidden")]] File::Opened {
     found.road.run(use, file, parts);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
     if (parts.size() > 1) return;
-    const std::string before = text(found.ways.way());
     const WatchedWays::Slow slow = found.ways.took(parts.front().memory.bytes, spent.count());
     if (slow.way != nullptr)
       std::fprintf(stderr, "waywiser: %s: %s by %s takes %.1f times the time of the plan; by %s from now on\n",

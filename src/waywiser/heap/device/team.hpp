@@ -177,15 +177,19 @@ class Team {
         for (unsigned k = 0; k < batch; ++k)
           if (i + k * threads < past) taken[k] = theirs[k * threads];
         WAYWISER_UNROLL
-        for (unsigned k = 0; k < batch; ++k) WAYWISER_UNROLL
-        for (unsigned j = 0; j < together; ++j) {
-          const auto value = gpu_.widen(taken[k].words[j]);
-          results[k][j] = each == 0 ? value : combined(how, results[k][j], value);
+        for (unsigned k = 0; k < batch; ++k) {
+          WAYWISER_UNROLL
+          for (unsigned j = 0; j < together; ++j) {
+            const auto value = gpu_.widen(taken[k].words[j]);
+            results[k][j] = each == 0 ? value : combined(how, results[k][j], value);
+          }
         }
       }
       WAYWISER_UNROLL
-      for (unsigned k = 0; k < batch; ++k) WAYWISER_UNROLL
-      for (unsigned j = 0; j < together; ++j) taken[k].words[j] = gpu_.template narrow<T>(results[k][j]);
+      for (unsigned k = 0; k < batch; ++k) {
+        WAYWISER_UNROLL
+        for (unsigned j = 0; j < together; ++j) taken[k].words[j] = gpu_.template narrow<T>(results[k][j]);
+      }
       each_turn([&](int each, int) {
         auto* theirs = reinterpret_cast<Unit*>(memory(each) + to) + i;
         WAYWISER_UNROLL
@@ -201,11 +205,12 @@ class Team {
   WAYWISER_DEVICE void reduce_in_turn(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
     constexpr unsigned batch = 1;  // a piece has room for those of a block
     const unsigned thread = gpu_.index_in(scope), threads = gpu_.count_of(scope);
+    const unsigned at_once = batch * threads;
     const std::uint64_t past = share(count, terms_.rank + 1);
     heap_.place(source, count, heap_.rank());
     heap_.place(destination, count, heap_.rank());
-    for (std::uint64_t first = share(count, terms_.rank); first < past; first += batch * threads) {
-      const auto together = static_cast<unsigned>(past - first < batch * threads ? past - first : batch * threads);
+    for (std::uint64_t first = share(count, terms_.rank); first < past; first += at_once) {
+      const auto together = static_cast<unsigned>(past - first < at_once ? past - first : at_once);
       decltype(gpu_.widen(T{})) results[batch] = {};
       for (int from = 0; from < terms_.size; ++from) {
         const int member = terms_.members[from];
