@@ -199,6 +199,8 @@ class _Reader:
         text = "\n".join(part for part in (comment, trailing) if part)
         head = _NOT_FOR_READERS.sub("", _NOT_FOR_READERS.sub("", head)).replace("[[noreturn]] ", "")
         head = re.sub(r"^inline ", "", head)
+        if re.match(r"template ?<[^>]*> concept ", head):  # Sphinx has another directive for it
+            return []
         if opaque := re.fullmatch(r"typedef struct (\w+) \1", head):
             return [Entry("struct", opaque[1], text)]
         if comment and (template := re.fullmatch(r"(template ?<(?!>).*>) struct (\w+)", head)):

@@ -97,6 +97,8 @@ class RankGpus {
   GpuConnections& connections() { return *connections_; }
   bool any_sends() const noexcept { return true; }
   void note_staged(int, const std::string& why) { why_staged = why; }
+  bool host_sends(int) const noexcept { return false; }
+  void note_sender(int, bool) {}
 
   std::string why_staged;
 
