@@ -62,7 +62,8 @@ def test_what_headers_declare_is_exported_and_nothing_else(prefix: Path) -> None
     tables = {name for name in names if re.match(r"(?:vtable|typeinfo|typeinfo name) for ", name)}
     assert {name.removeprefix("waywiser::") for name in {table.split(" for ")[1] for table in tables}} <= classes
     functions = Counter(without_arguments(name) for name in names - declared - tables)
-    assert functions == declared_only(texts)
+    ours = {name: count for name, count in declared_only(texts).items() if not name.startswith("__")}  # or the system's
+    assert functions == Counter(ours)
 
 
 def test_every_inline_function_links(prefix: Path, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
         refused(1, "is damaged", 1, "cavity", *options, "--steps", 4)
     (tmp_path / "checkpoint").unlink()
     (tmp_path / "checkpoint").mkdir()
-    refused(1, "checkpoint: Is a directory", 1, "cavity", *options, "--steps", 4)
+    refused(2, "checkpoint: is neither a file nor a block device", 1, "cavity", *options, "--steps", 4)
 
 
 @pytest.mark.parametrize(

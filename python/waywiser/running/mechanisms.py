@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from waywiser.look import machine
-from waywiser.monitor.counters import KIND_NAMES, NETWORK
+from waywiser.monitor.counters import KIND_NAMES, LINKS, NETWORK
 from waywiser.running.evidence import Evidence, Flow
 from waywiser.running.users import NCCL, has, maker_of
 from waywiser.running.within import logged_ways
@@ -73,5 +73,5 @@ def _of_log(seen: Evidence) -> Iterator[Moved]:
 
 def _of_devices(seen: Evidence) -> Iterator[Moved]:
     for kind, many in seen.moved.items():
-        if kind != NETWORK and many:
+        if kind in LINKS and kind != NETWORK and many:
             yield Moved(KIND_NAMES[kind], "all of this machine", many, many / max(seen.seconds, 1e-9), BY_MACHINE)
