@@ -40,8 +40,9 @@ WAYWISER_DEVICE bool give_in_bulk(Gpu& gpu, std::byte* to, const std::byte* from
   gpu.order_bulk();
   gpu.join(Scope::block);
   if (gpu.index_in(Scope::block) == 0) bulk_copy(gpu.bulk(), to + head, from + head, middle);
-  gpu.give(Scope::block, to, from, head);
-  gpu.give(Scope::block, to + tail, from + tail, bytes - tail);
+  // Even a copy of nothing takes a third of a microsecond here.
+  if (head != 0) gpu.take_apart(Scope::block, to, from, head);
+  if (tail != bytes) gpu.take_apart(Scope::block, to + tail, from + tail, bytes - tail);
   gpu.join(Scope::block);
   return true;
 }
