@@ -19,18 +19,33 @@ function(waywiser_sources folder result)
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
-# With WAYWISER_UNITY the C++ files of one folder are compiled by the dozen, so that a header is read once for all of them,
-# and the headers of other libraries once for the whole target; the rest of the arguments are more of those.
+# With WAYWISER_UNITY the C++ files of one room are compiled two dozen at a time, so that a header is read, and a template
+# made, once for all of them, and the headers of other libraries once for the whole target; the rest of the arguments are more
+# of those. Apart stay the folders of transport/, in which each mechanism has functions of the same names, and those named
+# cuda, which the driver's stand-in below replaces.
 function(waywiser_compile_together target)
   get_target_property(files ${target} SOURCES)
   list(FILTER files INCLUDE REGEX "\\.cpp$")
   foreach(file IN LISTS files)
-    get_filename_component(folder "${file}" DIRECTORY)
-    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${folder}")  # wherever the clone lies: a compiler cache serves all
-    string(MD5 folder "${folder}")
-    math(EXPR count_${folder} "0${count_${folder}} + 1")
-    math(EXPR dozen "${count_${folder}} / 12")
-    set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "${folder}_${dozen}")
+    file(RELATIVE_PATH room "${PROJECT_SOURCE_DIR}" "${file}")  # wherever the clone lies: a compiler cache serves all
+    get_filename_component(room "${room}" DIRECTORY)
+    if(NOT room MATCHES "^src/waywiser/transport/|/cuda$")
+      string(REGEX REPLACE "^((src/)?[^/]+/[^/]+)(/.*)?$" "\\1" room "${room}")
+    endif()
+    string(MAKE_C_IDENTIFIER "${room}" room)
+    list(APPEND rooms ${room})
+    list(APPEND files_of_${room} "${file}")
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room IN LISTS rooms)
+    list(LENGTH files_of_${room} count)
+    math(EXPR units "(${count} + 23) / 24")
+    set(number 0)
+    foreach(file IN LISTS files_of_${room})
+      math(EXPR unit "${number} * ${units} / ${count}")
+      math(EXPR number "${number} + 1")
+      set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "${room}_${unit}")
+    endforeach()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WAYWISER_UNITY} UNITY_BUILD_MODE GROUP)
   if(WAYWISER_UNITY AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)  # as in the lint

@@ -65,7 +65,7 @@ def configure(cuda, tests):
 
 
 def configure_for_lint(cuda):
-    """Writes commands for clang-tidy into a separate folder; it too reads a header once for a dozen files."""
+    """Writes commands for clang-tidy into a separate folder; it too reads a header once for many files."""
     options = {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_UNITY": "ON"}
     options["CMAKE_DISABLE_PRECOMPILE_HEADERS"] = "ON"  # they would hide that a file does not include what it needs
     _configure(BUILD / "lint", options)

@@ -15,7 +15,7 @@
 namespace waywiser {
 namespace {
 
-using Calls = std::vector<std::pair<std::string, std::function<void()>>>;
+using NamedCalls = std::vector<std::pair<std::string, std::function<void()>>>;
 
 std::string problem_of(const std::function<void()>& call) {
   try {
@@ -48,7 +48,7 @@ void while_a_thread_receives(Group& group, Group& receives, const std::function<
   require_that(problem.empty() && got == 7, "the message of the call that was met: " + problem);
 }
 
-void require_refused(const Calls& calls, const std::string& words) {
+void require_refused(const NamedCalls& calls, const std::string& words) {
   for (const auto& [name, call] : calls) {
     try {
       call();
@@ -82,7 +82,7 @@ struct Arrays {
   Elements take_all() { return std::span(all); }
 };
 
-Calls calls_of(Group& group, Arrays& with) {
+NamedCalls calls_of(Group& group, Arrays& with) {
   const auto op = ReduceOp::sum;
   return {
       {"send", [&] { group.send(with.give(), 1); }},
@@ -129,7 +129,7 @@ TEST(Threads, ACallThatMeetsAnotherIsRefusedAndTheOtherGoesOn) {
     while_a_thread_receives(
         group, *part,
         [&] {
-          Calls calls = calls_of(group, with);
+          NamedCalls calls = calls_of(group, with);
           calls.emplace_back("set_timeout", [&] { group.set_timeout(1); });
           calls.emplace_back("close", [&] { group.close(); });
           require_refused(calls, "rank 0: another thread is in recv #1");
@@ -151,7 +151,7 @@ struct Objects {
         halo(group, grid_partition(even_grid({4, 4}, {1, 1}, {true, true}, std::array{2, 1}), group.rank()), fields()) {
   }
   std::array<HaloArray, 1> fields() { return {HaloArray{std::span(field)}}; }
-  Calls calls() {
+  NamedCalls calls() {
     const Region bytes{reinterpret_cast<std::byte*>(one.data()), 8, host(0)};
     return {
         {"window put", [this, bytes] { window.put(bytes, 1, 0); }},
@@ -206,7 +206,7 @@ TEST(Threads, WhatIsMadeOfAGroupIsRefusedToo) {
     while_a_thread_receives(
         group, group,
         [&] {
-          Calls calls = objects.calls();
+          NamedCalls calls = objects.calls();
           calls.emplace_back("future done", [&] { receiving.done(); });
           calls.emplace_back("future wait", [&] { receiving.wait(); });
           calls.emplace_back("future keep", [&] { receiving.keep({}); });

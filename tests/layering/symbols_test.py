@@ -61,7 +61,7 @@ def classes_in_headers() -> Symbols:
 
 
 def folder_of(source: Path) -> str:
-    """Of src/waywiser: the one that all C++ files of an object are in, be it one file or a dozen that CMake joins."""
+    """Of src/waywiser: the one that all C++ files of an object are in, be it one file or two dozen that CMake joins."""
     joined = re.findall(r'#include "([^"]+\.cpp)"', source.read_text()) if "Unity" in source.parts else [str(source)]
     folders = {Path(path).relative_to(SOURCES).parts[0] for path in joined}
     assert len(folders) == 1, f"{source} joins files of {sorted(folders)}"

@@ -16,7 +16,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 5;
+constexpr Seconds channel_patience = 5;
 
 struct Ends {
   Ends() {
@@ -40,7 +40,7 @@ struct RawHeader {
   std::uint32_t magic = 0x43505757, length = 0, descriptors = 0;
 };
 
-ErrorKind kind_of_receive(PeerChannel& channel, Seconds seconds = patience) {
+ErrorKind kind_of_receive(PeerChannel& channel, Seconds seconds = channel_patience) {
   try {
     channel.receive(Deadline::in(seconds));
   } catch (const Error& problem) {
@@ -53,11 +53,12 @@ ErrorKind kind_of_receive(PeerChannel& channel, Seconds seconds = patience) {
 TEST(PeerChannel, CarriesMessagesBothWays) {
   Ends ends;
   const Json large{{"text", std::string(1000000, 'x')}};
-  std::jthread sender([&] { ends.a->send(large, Deadline::in(patience)); });
-  EXPECT_EQ(ends.b->receive(Deadline::in(patience)).first, large);
+  std::jthread sender([&] { ends.a->send(large, Deadline::in(channel_patience)); });
+  EXPECT_EQ(ends.b->receive(Deadline::in(channel_patience)).first, large);
   sender.join();
-  std::jthread other([&] { EXPECT_EQ(ends.b->exchange({{"b", 2}}, Deadline::in(patience)), (Json{{"a", 1}})); });
-  EXPECT_EQ(ends.a->exchange({{"a", 1}}, Deadline::in(patience)), (Json{{"b", 2}}));
+  std::jthread other(
+      [&] { EXPECT_EQ(ends.b->exchange({{"b", 2}}, Deadline::in(channel_patience)), (Json{{"a", 1}})); });
+  EXPECT_EQ(ends.a->exchange({{"a", 1}}, Deadline::in(channel_patience)), (Json{{"b", 2}}));
 }
 
 TEST(PeerChannel, SealedItTakesOnlyWhatTheOtherOneHasSaidNext) {
@@ -66,12 +67,12 @@ TEST(PeerChannel, SealedItTakesOnlyWhatTheOtherOneHasSaidNext) {
   const Descriptor wire(::dup(there.number()));
   PeerChannel mine({std::move(here), Seal(one, other)}), theirs({std::move(there), Seal(other, one)});
   for (int i = 0; i < 3; ++i) {
-    theirs.send({{"number", i}}, Deadline::in(patience));
-    EXPECT_EQ(mine.exchange({{"answer", i}}, Deadline::in(patience))["number"], i);
-    EXPECT_EQ(theirs.receive(Deadline::in(patience)).first["answer"], i);
+    theirs.send({{"number", i}}, Deadline::in(channel_patience));
+    EXPECT_EQ(mine.exchange({{"answer", i}}, Deadline::in(channel_patience))["number"], i);
+    EXPECT_EQ(theirs.receive(Deadline::in(channel_patience)).first["answer"], i);
   }
   PeerChannel stranger(Descriptor(::dup(wire.number())));
-  stranger.send({{"number", 3}}, Deadline::in(patience));
+  stranger.send({{"number", 3}}, Deadline::in(channel_patience));
   std::array<char, Seal::mark_bytes> mark{};
   ASSERT_EQ(::write(wire.number(), mark.data(), mark.size()), static_cast<ssize_t>(mark.size()));
   EXPECT_EQ(kind_of_receive(mine), ErrorKind::invalid_input);
@@ -81,19 +82,19 @@ TEST(PeerChannel, CarriesDescriptors) {
   Ends ends;
   const Descriptor memory(::memfd_create("test", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(memory.number(), 4096), 0);
-  ends.a->send({{"n", 8}}, Deadline::in(patience), std::vector<int>(8, memory.number()));
-  ends.a->send({{"n", 0}}, Deadline::in(patience));
-  const auto [message, descriptors] = ends.b->receive(Deadline::in(patience));
+  ends.a->send({{"n", 8}}, Deadline::in(channel_patience), std::vector<int>(8, memory.number()));
+  ends.a->send({{"n", 0}}, Deadline::in(channel_patience));
+  const auto [message, descriptors] = ends.b->receive(Deadline::in(channel_patience));
   ASSERT_EQ(descriptors.size(), 8u);
   EXPECT_EQ(::lseek(descriptors[7].number(), 0, SEEK_END), 4096);
   EXPECT_EQ(::fcntl(descriptors[0].number(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-  EXPECT_TRUE(ends.b->receive(Deadline::in(patience)).second.empty());
+  EXPECT_TRUE(ends.b->receive(Deadline::in(channel_patience)).second.empty());
 }
 
 TEST(PeerChannel, RefusesTooMuch) {
   Ends ends;
-  EXPECT_THROW(ends.a->send(std::string(1 << 20, 'x'), Deadline::in(patience)), Error);
-  EXPECT_THROW(ends.a->send({}, Deadline::in(patience), std::vector<int>(9, ends.raw.number())), Error);
+  EXPECT_THROW(ends.a->send(std::string(1 << 20, 'x'), Deadline::in(channel_patience)), Error);
+  EXPECT_THROW(ends.a->send({}, Deadline::in(channel_patience), std::vector<int>(9, ends.raw.number())), Error);
 }
 
 TEST(PeerChannel, WaitsUntilTheDeadlineOnly) {
@@ -109,12 +110,12 @@ TEST(PeerChannel, WaitsUntilTheDeadlineOnly) {
 TEST(PeerChannel, NoticesThatThePeerEnded) {
   Ends ends;
   EXPECT_FALSE(ends.b->peer_ended());
-  ends.a->send({{"last", 1}}, Deadline::in(patience));
+  ends.a->send({{"last", 1}}, Deadline::in(channel_patience));
   ends.close_both_writers();
   EXPECT_TRUE(ends.b->peer_ended());
-  EXPECT_EQ(ends.b->receive(Deadline::in(patience)).first, (Json{{"last", 1}}));
+  EXPECT_EQ(ends.b->receive(Deadline::in(channel_patience)).first, (Json{{"last", 1}}));
   EXPECT_EQ(kind_of_receive(*ends.b), ErrorKind::io);
-  EXPECT_THROW(ends.b->send({}, Deadline::in(patience)), Error);
+  EXPECT_THROW(ends.b->send({}, Deadline::in(channel_patience)), Error);
 }
 
 TEST(PeerChannel, RefusesHugeAndForeignHeaders) {

@@ -28,7 +28,7 @@ Seconds near(const PointStore& known, const Path& path, Operation operation, Byt
   return per_byte;
 }
 
-const Path* fastest(const PointStore& known, const std::vector<Path>& paths, Operation operation, Bytes bytes) {
+const Path* fastest_path(const PointStore& known, const std::vector<Path>& paths, Operation operation, Bytes bytes) {
   const Path* best = nullptr;
   Seconds least = 0;
   for (const Path& path : paths) {
@@ -66,7 +66,7 @@ void Survey::run(const Findings& findings, double until) {
 }
 
 void Survey::measure(const Work& work, const PointStore& known, Operation operation, double until) {
-  const Path* best = fastest(known, work.paths, operation, size(operation));
+  const Path* best = fastest_path(known, work.paths, operation, size(operation));
   if (best == nullptr) return;
   const Bytes bytes = std::min(size(operation), meter_.largest(*best));
   Comparer comparer(meter_, points_, options_.seed, [this] { return watch_.keep_on(); });

@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 20;
+constexpr Seconds connection_patience = 20;
 
 TlsKey key_of(int number) {
   TlsKey key{};
@@ -30,7 +30,7 @@ std::pair<Descriptor, Descriptor> two_sockets() {
 // Advances both ends until one of them throws or `done` holds.
 template <typename Done>
 void turns(Done done) {
-  const Deadline deadline = Deadline::in(patience);
+  const Deadline deadline = Deadline::in(connection_patience);
   while (!done())
     if (deadline.passed()) throw Error(ErrorKind::timeout, "the two ends do not come to an end");
 }

@@ -8,23 +8,23 @@
 namespace waywiser {
 namespace {
 
-constexpr std::string_view kind_names[] = {"LL", "LL128", "bulk"};
-constexpr unsigned most_blocks_in_text = 1024;
+constexpr std::string_view message_kinds[] = {"LL", "LL128", "bulk"};
+constexpr unsigned most_message_blocks = 1024;
 const char* const no_nvlink = "not all GPUs are joined by NVLink";
 
 }  // namespace
 
 std::string text(const MessageAlgorithm& algorithm) {
-  Way way{std::string(kind_names[static_cast<std::size_t>(algorithm.kind)])};
+  Way way{std::string(message_kinds[static_cast<std::size_t>(algorithm.kind)])};
   if (algorithm.blocks != 0) way.parameters = {{"blocks", std::to_string(algorithm.blocks)}};
   return text(way);
 }
 
 std::optional<MessageAlgorithm> message_algorithm(const Way& way) {
-  const auto found = std::ranges::find(kind_names, way.name);
-  if (found == std::end(kind_names)) return {};
-  MessageAlgorithm algorithm{static_cast<messages::Kind>(found - std::begin(kind_names))};
-  const bool is_read = way.has_only({"blocks"}) && way.read("blocks", most_blocks_in_text, algorithm.blocks);
+  const auto found = std::ranges::find(message_kinds, way.name);
+  if (found == std::end(message_kinds)) return {};
+  MessageAlgorithm algorithm{static_cast<messages::Kind>(found - std::begin(message_kinds))};
+  const bool is_read = way.has_only({"blocks"}) && way.read("blocks", most_message_blocks, algorithm.blocks);
   return is_read ? std::optional(algorithm) : std::nullopt;
 }
 

@@ -11,14 +11,14 @@ namespace {
 
 constexpr int oldest_version = 21000;
 
-std::vector<std::string> names() {
+std::vector<std::string> library_names() {
   if (const auto named = environment("WAYWISER_LIBNCCL")) return {*named};
   return {"libnccl.so.2"};
 }
 
 }  // namespace
 
-NcclLibrary::NcclLibrary() : library_(names()) {
+NcclLibrary::NcclLibrary() : library_(library_names()) {
   if (!library_.loaded()) {
     why_not_ = library_.why_not();
     return;

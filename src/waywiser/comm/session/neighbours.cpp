@@ -12,7 +12,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t longest_text = 512;
+constexpr std::size_t longest_reason = 512;
 
 // What one rank has found.
 struct Found {
@@ -38,7 +38,7 @@ std::vector<std::byte> bytes_of(const Found& found) {
   WireWriter writer;
   write(writer, found.no_files);
   write(writer, found.no_copies);
-  writer.text(found.why_no_files.substr(0, longest_text));
+  writer.text(found.why_no_files.substr(0, longest_reason));
   writer.number(found.shm.device);
   writer.number(std::uint64_t{found.shm.free});
   writer.text(found.network);
@@ -52,11 +52,11 @@ Found read_found(const std::vector<std::byte>& bytes) {
   Found found;
   found.no_files = read_ranks(reader);
   found.no_copies = read_ranks(reader);
-  found.why_no_files = reader.text(longest_text);
+  found.why_no_files = reader.text(longest_reason);
   found.shm.device = reader.number<std::uint64_t>();
   found.shm.free = reader.number<std::uint64_t>();
-  found.network = reader.text(longest_text);
-  found.ipc = reader.text(longest_text);
+  found.network = reader.text(longest_reason);
+  found.ipc = reader.text(longest_reason);
   found.loopback = reader.number<std::uint8_t>() != 0;
   reader.end();
   return found;
