@@ -6,15 +6,21 @@
 namespace waywiser_petsc {
 namespace {
 
+constexpr double spins_for = 0.01;  // seconds of a wait, as in the library; from then on it yields the core
+constexpr unsigned turns_between_looks = 16;
+
 void make_room(std::unique_ptr<std::byte[]>& memory, std::size_t& bytes, std::size_t wanted) {
   if (bytes >= wanted) return;
   memory = std::make_unique_for_overwrite<std::byte[]>(wanted);
   bytes = wanted;
 }
 
-std::size_t bytes_of(const std::vector<Side>& sides, const Unit& unit) {
+// Of the sides but those that `leaves_out` says.
+template <typename Test>
+std::size_t bytes_of(const std::vector<Side>& sides, const Unit& unit, Test leaves_out) {
   std::size_t units = 0;
-  for (const Side& side : sides) units += side.units;
+  for (const Side& side : sides)
+    if (!leaves_out(side)) units += side.units;
   return units * unit.bytes();
 }
 
@@ -30,38 +36,61 @@ void count(std::size_t sent, std::size_t sent_bytes, std::size_t received, std::
 
 }  // namespace
 
-PetscErrorCode Transfers::begin(const std::vector<Side>& gives, const std::vector<Side>& takes, const Unit& unit,
-                                int tag, const void* data) {
+PetscErrorCode Transfers::receive(const Side& side, const Unit& unit, int tag, std::byte* into) {
   PetscFunctionBegin;
-  make_room(given_, given_bytes_, bytes_of(gives, unit));
-  make_room(arrived_, arrived_bytes_, bytes_of(takes, unit));
+  ww_future* future = nullptr;
+  WaywiserCall(ww_recv(Job::group(), into, side.units * unit.bytes(), WW_UINT8, side.rank, tag, ww_begin(&future)));
+  under_way_.push_back(future);
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode Transfers::send(const Side& side, const Unit& unit, int tag, const std::byte* from) {
+  PetscFunctionBegin;
+  ww_future* future = nullptr;
+  WaywiserCall(ww_send(Job::group(), from, side.units * unit.bytes(), WW_UINT8, side.rank, tag, ww_begin(&future)));
+  under_way_.push_back(future);
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode Transfers::begin(const std::vector<Side>& gives, const std::vector<Side>& takes, const Unit& unit,
+                                int tag, const Arrays& arrays) {
+  PetscFunctionBegin;
+  arrays_ = arrays;
+  const auto of_run = [&](auto* array, const Side& side) { return array + side.runs.front().first * unit.bytes(); };
+  const auto in_place = [&](const Side& side) { return arrives_in_place(side); };
+  const auto sent_in_place = [&](const Side& side) { return arrays.sends_runs && side.runs.size() == 1; };
+  make_room(arrived_, arrived_bytes_, bytes_of(takes, unit, in_place));
+  make_room(given_, given_bytes_, bytes_of(gives, unit, sent_in_place));
   under_way_.reserve(gives.size() + takes.size());
-  std::byte* at = arrived_.get();
+  std::byte* arrived = arrived_.get();
   for (const Side& side : takes) {
-    const std::size_t bytes = side.units * unit.bytes();
-    ww_future* future = nullptr;
-    WaywiserCall(ww_recv(Job::group(), at, bytes, WW_UINT8, side.rank, tag, ww_begin(&future)));
-    under_way_.push_back(future);
-    at += bytes;
+    if (in_place(side)) {
+      PetscCall(receive(side, unit, tag, of_run(static_cast<std::byte*>(arrays.into), side)));
+      continue;
+    }
+    PetscCall(receive(side, unit, tag, arrived));
+    arrived += side.units * unit.bytes();
   }
-  at = given_.get();
+  std::byte* given = given_.get();
   for (const Side& side : gives) {
-    const std::size_t bytes = side.units * unit.bytes();
-    pack(side, unit, data, at);
-    ww_future* future = nullptr;
-    WaywiserCall(ww_send(Job::group(), at, bytes, WW_UINT8, side.rank, tag, ww_begin(&future)));
-    under_way_.push_back(future);
-    at += bytes;
+    if (sent_in_place(side)) {
+      PetscCall(send(side, unit, tag, of_run(static_cast<const std::byte*>(arrays.from), side)));
+      continue;
+    }
+    pack(side, unit, arrays.from, given);
+    PetscCall(send(side, unit, tag, given));
+    given += side.units * unit.bytes();
   }
-  count(gives.size(), bytes_of(gives, unit), takes.size(), bytes_of(takes, unit));
+  const auto none = [](const Side&) { return false; };
+  count(gives.size(), bytes_of(gives, unit, none), takes.size(), bytes_of(takes, unit, none));
   PetscFunctionReturn(0);
 }
 
 // Other ranks may wait in MPI for a message of this one before they send here, so MPI gets its turns too.
 PetscErrorCode Transfers::wait() {
   PetscFunctionBegin;
-  const double end_of_time = MPI_Wtime() + ww_timeout(Job::group());
-  while (!under_way_.empty()) {
+  const double begun = MPI_Wtime();
+  for (unsigned turn = 1; !under_way_.empty(); ++turn) {
     int done = 0;
     WaywiserCall(ww_future_test(under_way_.back(), &done));
     if (done != 0) {
@@ -69,15 +98,28 @@ PetscErrorCode Transfers::wait() {
       under_way_.pop_back();
       continue;
     }
+    if (turn % turns_between_looks != 0) continue;
     int found = 0;
     PetscCallMPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));
-    if (MPI_Wtime() > end_of_time) {
+    const double waited = MPI_Wtime() - begun;
+    if (waited > ww_timeout(Job::group())) {
       const std::size_t left = under_way_.size();
       end();
       SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "waywiser: %zu messages of a star forest have not ended in %g s", left,
               ww_timeout(Job::group()));
     }
-    ::sched_yield();
+    if (waited > spins_for) ::sched_yield();
+  }
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode Transfers::unpack(const std::vector<Side>& takes, const Unit& unit, MPI_Op op) {
+  PetscFunctionBegin;
+  const std::byte* arrived = arrived_.get();
+  for (const Side& side : takes) {
+    if (arrives_in_place(side)) continue;
+    PetscCall(waywiser_petsc::unpack(side, unit, op, arrived, arrays_.into, scratch_));
+    arrived += side.units * unit.bytes();
   }
   PetscFunctionReturn(0);
 }

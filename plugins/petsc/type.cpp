@@ -37,6 +37,8 @@ struct Forest {
   int tag = -1;  // -1: none is needed
   std::vector<Side> roots, leaves;
   std::vector<OwnRun> own;
+  std::size_t root_units = 0, leaf_units = 0;  // of the arrays, up to the last that is used
+  bool roots_have_one_leaf = false;            // at most
   std::vector<std::unique_ptr<Operation>> operations;
 
   ~Forest() { reset(); }
@@ -78,7 +80,8 @@ PetscErrorCode find_sides(MPI_Comm comm, PetscInt count, const PetscMPIInt* rank
   for (PetscInt i = 0; i < count; ++i) {
     const PetscInt units = offsets[i + 1] - offsets[i];
     if (ranks[i] == self || units == 0) continue;
-    Side side{0, static_cast<std::size_t>(units), runs_of(places + offsets[i], units)};
+    Side side{0, static_cast<std::size_t>(units), runs_of(places + offsets[i], units), false};
+    side.apart = are_apart(side.runs);
     PetscCallMPI(MPI_Group_translate_ranks(here, 1, &ranks[i], world, &side.rank));
     PetscCheck(side.rank != MPI_UNDEFINED, PETSC_COMM_SELF, PETSC_ERR_SUP,
                "waywiser: a star forest has a rank that is not in MPI_COMM_WORLD; use -sf_type basic");
@@ -87,6 +90,19 @@ PetscErrorCode find_sides(MPI_Comm comm, PetscInt count, const PetscMPIInt* rank
   PetscCallMPI(MPI_Group_free(&here));
   PetscCallMPI(MPI_Group_free(&world));
   PetscFunctionReturn(0);
+}
+
+void find_extents(Forest& forest) {
+  std::vector<Run> roots, leaves;
+  for (const Side& side : forest.roots) roots.insert(roots.end(), side.runs.begin(), side.runs.end());
+  for (const Side& side : forest.leaves) leaves.insert(leaves.end(), side.runs.begin(), side.runs.end());
+  for (const OwnRun& run : forest.own) {
+    roots.push_back({run.root, run.count});
+    leaves.push_back({run.leaf, run.count});
+  }
+  forest.root_units = end_of(roots);
+  forest.leaf_units = end_of(leaves);
+  forest.roots_have_one_leaf = are_apart(std::move(roots));
 }
 
 // Once for each graph. Collective.
@@ -107,6 +123,7 @@ PetscErrorCode make_ready(PetscSF sf, Forest& forest) {
   for (PetscInt i = 0; i < count; ++i)
     if (ranks[i] == self)
       forest.own = own_runs_of(roots + offsets[i], leaves + offsets[i], offsets[i + 1] - offsets[i]);
+  find_extents(forest);
   if (size > 1) PetscCall(Job::take_tag(comm, &forest.tag));
   forest.ready = true;
   PetscFunctionReturn(0);
@@ -130,8 +147,11 @@ PetscErrorCode begin(PetscSF sf, Direction direction, MPI_Datatype type, PetscMe
   PetscCall(unit.set(type));
   Operation& operation = free_operation(*forest);
   const bool down = direction == Direction::root_to_leaf;
+  const bool apart = are_apart(root, forest->root_units * unit.bytes(), leaf, forest->leaf_units * unit.bytes());
+  // Of several leaves that replace one root, the last one stays. So they do not arrive there in any order.
+  const bool one_by_one = op == MPI_REPLACE && (down || forest->roots_have_one_leaf);
   PetscCall(operation.transfers.begin(down ? forest->roots : forest->leaves, down ? forest->leaves : forest->roots,
-                                      unit, forest->tag, down ? root : leaf));
+                                      unit, forest->tag, {down ? root : leaf, target, apart, apart && one_by_one}));
   operation.under_way = true;
   operation.direction = direction;
   operation.root = root;
@@ -145,8 +165,7 @@ PetscErrorCode begin(PetscSF sf, Direction direction, MPI_Datatype type, PetscMe
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode end(PetscSF sf, Direction direction, MPI_Datatype type, const void* root, const void* leaf, void* target,
-                   MPI_Op op) {
+PetscErrorCode end(PetscSF sf, Direction direction, MPI_Datatype type, const void* root, const void* leaf, MPI_Op op) {
   PetscFunctionBegin;
   Forest* forest = nullptr;
   PetscCall(forest_of(sf, &forest));
@@ -159,11 +178,8 @@ PetscErrorCode end(PetscSF sf, Direction direction, MPI_Datatype type, const voi
   PetscCheck(found != forest->operations.end(), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE,
              "waywiser: no operation with these arrays and this unit has begun");
   PetscCall((*found)->transfers.wait());
-  const std::byte* packed = (*found)->transfers.arrived();
-  for (const Side& side : direction == Direction::root_to_leaf ? forest->leaves : forest->roots) {
-    PetscCall(unpack(side, unit, op, packed, target));
-    packed += side.units * unit.bytes();
-  }
+  PetscCall(
+      (*found)->transfers.unpack(direction == Direction::root_to_leaf ? forest->leaves : forest->roots, unit, op));
   (*found)->under_way = false;
   PetscFunctionReturn(0);
 }
@@ -175,7 +191,7 @@ PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype type, PetscMemType root_memo
 }
 
 PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype type, const void* root, void* leaf, MPI_Op op) {
-  return end(sf, Direction::root_to_leaf, type, root, leaf, leaf, op);
+  return without_exceptions([&] { return end(sf, Direction::root_to_leaf, type, root, leaf, op); });
 }
 
 PetscErrorCode reduce_begin(PetscSF sf, MPI_Datatype type, PetscMemType leaf_memory, const void* leaf,
@@ -185,7 +201,7 @@ PetscErrorCode reduce_begin(PetscSF sf, MPI_Datatype type, PetscMemType leaf_mem
 }
 
 PetscErrorCode reduce_end(PetscSF sf, MPI_Datatype type, const void* leaf, void* root, MPI_Op op) {
-  return end(sf, Direction::leaf_to_root, type, root, leaf, root, op);
+  return without_exceptions([&] { return end(sf, Direction::leaf_to_root, type, root, leaf, op); });
 }
 
 PetscErrorCode view(PetscSF sf, PetscViewer viewer) {

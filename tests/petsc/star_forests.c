@@ -34,11 +34,18 @@ static void fill(void* array, size_t units, MPI_Datatype element, int each) {
   }
 }
 
-static PetscErrorCode graph(PetscSF sf, int ranks) {
+/* `next`: the leaves are the roots of the next rank, in one piece, and no root has two. */
+static PetscErrorCode graph(PetscSF sf, int rank, int ranks, PetscBool next) {
   PetscInt leaves[LEAVES], count = 0;
   PetscSFNode roots[LEAVES];
 
   PetscFunctionBegin;
+  if (next) {
+    const PetscInt first = (PetscInt)below(LEAVES - ROOTS);
+    for (PetscInt i = 0; i < ROOTS; ++i) leaves[i] = first + i, roots[i] = (PetscSFNode){(rank + 1) % ranks, i};
+    PetscCall(PetscSFSetGraph(sf, ROOTS, ROOTS, leaves, PETSC_COPY_VALUES, roots, PETSC_COPY_VALUES));
+    PetscFunctionReturn(0);
+  }
   const unsigned busy = below(4), near = below(2);
   for (PetscInt leaf = 0; leaf < LEAVES; ++leaf) {
     if (below(4) > busy) continue;
@@ -53,12 +60,12 @@ static PetscErrorCode graph(PetscSF sf, int ranks) {
 
 /* What a forest makes of the same arrays: two broadcasts and a reduction at once, then a fetch if `basic` has it. */
 static PetscErrorCode operate(PetscSF sf, MPI_Datatype unit, MPI_Datatype element, int each, MPI_Op op,
-                              unsigned char* arrays, PetscBool fetches) {
+                              unsigned char* arrays, PetscBool fetches, PetscBool next) {
   unsigned char *root = arrays, *leaf = root + ROOTS * UNIT_BYTES, *leaf2 = leaf + LEAVES * UNIT_BYTES,
                 *given = leaf2 + LEAVES * UNIT_BYTES, *sum = given + LEAVES * UNIT_BYTES;
 
   /* Which of several leaves replaces a root is chance in the basic type. */
-  const MPI_Op reduction = op == MPI_REPLACE ? MPI_SUM : op;
+  const MPI_Op reduction = op == MPI_REPLACE && !next ? MPI_SUM : op;
 
   PetscFunctionBegin;
   fill(root, ROOTS, element, each);
@@ -83,7 +90,7 @@ int main(int argc, char** argv) {
   enum { bytes = (2 * ROOTS + 3 * LEAVES) * UNIT_BYTES };
   static unsigned char arrays[2][bytes];
   PetscInt cases = 100, first = 0;
-  int rank, ranks;
+  int rank, here, ranks;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -99,10 +106,12 @@ int main(int argc, char** argv) {
     const int kind = (int)below(4), each = kind == 3 ? 1 : 1 + 2 * (int)below(4);
     const MPI_Op op = kind == 3 ? (below(2) ? MPI_MAXLOC : MPI_MINLOC) : operations[below(kind == 0 ? 5 : 8)];
     const unsigned parts = 1 + below(2);
+    const PetscBool next = (PetscBool)(below(3) == 0);
     MPI_Datatype unit;
     PetscCallMPI(MPI_Type_contiguous(each, elements[kind], &unit));
     PetscCallMPI(MPI_Type_commit(&unit));
     PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank % (int)parts, -rank, &comm)); /* ranks in another order */
+    PetscCallMPI(MPI_Comm_rank(comm, &here));
     PetscCallMPI(MPI_Comm_size(comm, &ranks));
     for (int type = 0; type < 2; ++type) {
       PetscSF sf;
@@ -110,10 +119,10 @@ int main(int argc, char** argv) {
       PetscCall(PetscSFSetType(sf, types[type]));
       for (int again = 0; again < 2; ++again) { /* another graph on the same forest */
         seed((unsigned)number * 2 + (unsigned)again, 1 + rank);
-        PetscCall(graph(sf, ranks));
+        PetscCall(graph(sf, here, ranks, next));
         for (int round = 0; round < 2; ++round)
           PetscCall(operate(sf, each == 1 ? elements[kind] : unit, elements[kind], each, op, arrays[type],
-                            (PetscBool)(op == MPI_SUM && kind < 2)));
+                            (PetscBool)(op == MPI_SUM && kind < 2), next));
       }
       PetscCall(PetscSFDestroy(&sf));
     }

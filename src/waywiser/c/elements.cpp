@@ -1,8 +1,7 @@
-#include <dlfcn.h>
-
 #include <string>
 #include <utility>
 
+#include "waywiser/base/loaded_library.hpp"
 #include "waywiser/c/handles.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -11,10 +10,8 @@ namespace {
 
 // Without the driver in this process nobody has allocated memory on a GPU, and the driver is not loaded to ask it.
 bool driver_is_loaded() {
-  void* library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return false;
-  ::dlclose(library);
-  return true;
+  static LoadedLibrary driver("libcuda.so.1");
+  return driver.is_loaded();
 }
 
 ConstRegion region_of(const ww_group& group, const void* data, std::size_t count, DataType type) {
