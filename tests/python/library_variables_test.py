@@ -23,7 +23,7 @@ from waywiser.topology import load_topology
 
 pytestmark = pytest.mark.slow
 # All variables of a machine take half a minute.
-LANES = ["hse-e", *(pytest.param(one, marks=pytest.mark.long) for one in ("hse-a", "hse-c", "dgx-a100"))]
+LANES = ["hse-a", *(pytest.param(one, marks=pytest.mark.long) for one in ("hse-c", "hse-e", "dgx-a100"))]
 LISTS = Path(__file__).parents[1] / "library_names"
 
 
@@ -97,6 +97,7 @@ def test_the_defaults_that_are_assumed_elsewhere_are_those_of_the_wheel(
             assert rates(shown[name]) == rates(value) and (rates(value) or shown[name] == value), name
 
 
+@pytest.mark.long
 def test_the_table_of_the_how_to() -> None:
     text = (Path(__file__).parents[2] / "docs" / "howto-cluster.md").read_text()
     machines = [profile_of(machine) for machine in (*STUDIED, "dgx-a100")]

@@ -165,7 +165,10 @@ def agree(asked: Asked, machine: Machine, names: Collection[str]) -> dict[str, s
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
-@pytest.mark.parametrize("machine", [*FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)])
+@pytest.mark.parametrize(
+    "machine",
+    [*FIRST, *(pytest.param(one, marks=pytest.mark.long if one == "dgx-2" else pytest.mark.slow) for one in OTHERS)],
+)
 def test_rails_and_nccl_are_set_as_simulated(machine: str, purpose: str, run: Run) -> None:
     asked = Asked(run, machine, purpose, ("--machine", machine))
     found = agree(asked, Machine(load_topology(machine), None, purpose), DESCRIBED)
