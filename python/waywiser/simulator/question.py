@@ -13,8 +13,9 @@ from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
 from waywiser.simulator.collectives import COMPARED, GDR, PROTOCOLS, Collective
 from waywiser.simulator.costs import settings_in
 from waywiser.simulator.step import Step
+from waywiser.simulator.step_speed import speed_in
 from waywiser.simulator.sweep import VARIED, Sweep
-from waywiser.simulator.training import layout_in, model_in, speed_in
+from waywiser.simulator.training import layout_in, model_in
 from waywiser.topology import load_topology
 
 STEP = "step"
@@ -113,7 +114,7 @@ def step_of(spec: Cluster, model: str, parallel: str, gpu: str, fixed: dict[str,
     spec.check_size(gpus)
     asked = model_in(model)
     layout = layout_in(parallel, asked, spec.nodes * gpus, gpus)
-    return Step(topology, spec, asked, layout, speed_in(gpu, topology, asked.precision), fixed.get("gdr", "best"))
+    return Step(topology, spec, asked, layout, speed_in(gpu, topology, asked, layout), fixed.get("gdr", "best"))
 
 
 def gpus_in(text: str) -> list[int]:
