@@ -35,7 +35,10 @@ def simulate(
         str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between; 4K..8K/64: steps of 64.")
     ] = "",
     vary: Annotated[
-        str, typer.Option(metavar="LIST", help="One or more of gdr,gdrcopy,nics,nodes: try all settings.")
+        str,
+        typer.Option(
+            metavar="LIST", help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks."
+        ),
     ] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
     set_: Annotated[
@@ -160,7 +163,7 @@ def _collective(
         _write_trace(trace, run.last_trace)
     if plot is not None:
         simulated.plot_cases(cases, title, plot)
-        if len(nodes) > 1 and {"ring", "double_tree"} <= set(chosen) and len(direct) == 1:
+        if len(nodes) > 1 and {"ring", "double_tree"} <= set(chosen) and len(direct) == 1 and not run.variants:
             beside = plot.with_stem(plot.stem + "-crossover")
             simulated.plot_crossover(cases, "ring", "double_tree", title, beside)
     if as_json:

@@ -104,12 +104,15 @@ def _memory(step: Step) -> str:
 def nccl_table(cases: Sequence[Case]) -> Table:
     """What "nccl" took for each range of sizes, and how much faster it was than the next."""
     shown = table("!>GPUs", "!sizes", "taken", ">times the speed of the next", title=f"nccl. {LABEL}")
-    told = sorted((case for case in cases if case.chosen), key=lambda case: (case.ranks, case.direct, case.size))
-    for (ranks, _, words), group in groupby(told, lambda case: (case.ranks, case.direct, chosen_words(case))):
+    told = sorted(
+        (case for case in cases if case.chosen), key=lambda case: (case.ranks, case.direct, case.variant, case.size)
+    )
+    groups = groupby(told, lambda case: (case.ranks, case.direct, case.of_variant(), chosen_words(case)))
+    for (ranks, _, variant, words), group in groups:
         row = list(group)
         sizes = dict.fromkeys(format_bytes(case.size) for case in (row[0], row[-1]))
         gains = dict.fromkeys(_gain(case) for case in (row[0], row[-1]))
-        add(shown, str(ranks), " to ".join(sizes), words, " to ".join(gains))
+        add(shown, f"{ranks}{variant}", " to ".join(sizes), words, " to ".join(gains))
     return shown
 
 
