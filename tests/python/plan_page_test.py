@@ -14,7 +14,8 @@ from verb_runs import Run
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.collectives import Collective
 from waywiser.simulator.step import Step
-from waywiser.simulator.training import Layout, Model, Speed
+from waywiser.simulator.step_speed import Speed
+from waywiser.simulator.training import Layout, Model
 from waywiser.topology import load_topology
 from waywiser.topology.new_machine import NewMachine
 

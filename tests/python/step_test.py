@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from verb_runs import Run
 
+from waywiser.errors import InputError
 from waywiser.simulator.cluster import Cluster
-from waywiser.simulator.step import Step, Timed, changes, data_groups, stage_groups, tensor_groups
-from waywiser.simulator.step_timeline import bucketed, pipelined, sharded
-from waywiser.simulator.training import Layout, Model, Speed, layout_in, model_in
+from waywiser.simulator.step import Step, Timed, changes
+from waywiser.simulator.step_groups import (
+    data_groups,
+    expert_groups,
+    same_expert_groups,
+    sequence_groups,
+    stage_groups,
+    tensor_groups,
+)
+from waywiser.simulator.step_speed import Speed
+from waywiser.simulator.training import PLACEMENTS, Layout, Model, layout_in, model_in
 from waywiser.topology import load_topology
 
 SLACK = 1 + 1e-9
 MODEL = Model(1_000_000_000, 16, 2048, 1024, 64)
 SPEED = Speed(312e12, 0.5, "a test")
 WORDS = ["simulate", "step", "--machine", "dgx-a100", "--nodes", "2", "--model", "parameters=1.3e9,layers=24,batch=64"]
-times = st.floats(0, 10)
-SOME = settings(derandomize=True, deadline=None, database=None, max_examples=200)
 
 
 def step(layout: Layout, nodes: int = 2, machine: str = "dgx-a100", model: Model = MODEL, **costs: float) -> Step:
@@ -32,31 +38,6 @@ def step(layout: Layout, nodes: int = 2, machine: str = "dgx-a100", model: Model
 
 def timed(asked: Step) -> Timed:
     return asked.run(lambda *_: None)
-
-
-# ---- the timeline alone ----
-@given(times, st.lists(times, min_size=1, max_size=8))
-@SOME
-def test_buckets_are_never_slower_with_overlap(backward: float, buckets: list[float]) -> None:
-    hidden, exposed = bucketed(backward, buckets, True), bucketed(backward, buckets, False)
-    assert max(buckets[-1], sum(buckets) - backward) - 1e-9 <= hidden <= exposed + 1e-9
-    assert exposed == pytest.approx(sum(buckets), abs=1e-9)
-
-
-@given(st.integers(1, 6), times, times, times, times)
-@SOME
-def test_sharded_layers_are_never_slower_with_overlap(
-    layers: int, forward: float, backward: float, gather: float, scatter: float
-) -> None:
-    took = [sharded(layers, forward, backward, gather, scatter, overlap) for overlap in (True, False)]
-    assert max(layers * (forward + backward), layers * (2 * gather + scatter)) - 1e-9 <= took[0] <= took[1] + 1e-9
-    assert sharded(layers, forward, backward, 0, 0, True) == pytest.approx(layers * (forward + backward))
-    assert took[0] <= sharded(layers, forward, backward, 2 * gather, scatter, True) + 1e-9
-
-
-def test_a_bubble_is_a_stage_less_one_of_the_micro_batches() -> None:
-    assert pipelined(1, 8, 2.0) == 16
-    assert pipelined(4, 8, 2.0) / 16 - 1 == pytest.approx(3 / 8)
 
 
 # ---- the formulas ----
@@ -82,8 +63,37 @@ def test_groups_hold_each_gpu_once() -> None:
         assert len(stage_groups(layout, 8).of_node[0]) * stage_groups(layout, 8).nodes == 2
 
 
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_placement_says_which_gpus_are_neighbours(placement: str) -> None:
+    """Of 2 x 8 GPUs: those of a dimension are as far apart as the dimensions before it are large."""
+    layout = Layout(2, tensor=2, pipeline=2, sequence=2, expert=2, placement=placement)
+    names = placement.split("-")
+    sizes = {"tensor": 2, "data": 4, "pipeline": 2}
+    for name, found in (("tensor", tensor_groups), ("data", data_groups), ("pipeline", stage_groups)):
+        stride = math.prod(sizes[one] for one in names[: names.index(name)])
+        groups = found(layout, 8)
+        first = groups.of_node[0]
+        if stride < 8:
+            assert first[: 8 // stride] == list(range(0, min(8, stride * sizes[name]), stride))
+        assert len(first) * groups.nodes == sizes[name]
+    # A sequence's GPUs are neighbours within data parallelism; experts are shared out over neighbours, too.
+    assert sequence_groups(layout, 8).of_node[0] == expert_groups(layout, 8).of_node[0]
+    assert len(same_expert_groups(layout, 8).of_node[0]) * same_expert_groups(layout, 8).nodes == 2
+
+
+def test_groups_that_cut_nodes_in_different_ways_are_refused() -> None:
+    with pytest.raises(InputError, match="data parallelism of 6 GPUs, 2 apart, takes other GPUs of one node of 8"):
+        data_groups(Layout(6, tensor=2), 8)
+
+
 # ---- the laws of a step ----
-LAYOUTS = [Layout(16), Layout(16, shard=True), Layout(2, tensor=8), Layout(4, tensor=2, pipeline=2)]
+LAYOUTS = [
+    Layout(16),
+    Layout(16, shard=True),
+    Layout(2, tensor=8),
+    Layout(4, tensor=2, pipeline=2),
+    Layout(4, pipeline=2, sequence=2, placement="data-tensor-pipeline"),
+]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -91,12 +101,36 @@ def test_a_step_is_its_parts_and_no_faster_than_its_computation(layout: Layout) 
     found = timed(step(layout))
     assert found.total == found.compute + found.exposed + found.bubble
     assert found.compute == pytest.approx(MODEL.operations / (16 * SPEED.reached))
-    assert min(found.tensor, found.stages, found.bubble, found.data) >= 0
-    assert (found.tensor > 0, found.stages > 0) == (layout.tensor > 1, layout.pipeline > 1)
+    assert min(found.tensor, found.sequence, found.stages, found.bubble, found.data) >= 0
+    sizes = (layout.tensor, layout.sequence, layout.pipeline)
+    assert [part > 0 for part in (found.tensor, found.sequence, found.stages)] == [size > 1 for size in sizes]
     if layout.pipeline == 1:
         return
-    slots = (found.compute + found.tensor + found.stages) / (MODEL.batch // layout.data)
+    slots = (found.compute + found.tensor + found.sequence + found.stages) / (MODEL.batch // layout.data)
     assert found.bubble == pytest.approx((layout.pipeline - 1) * slots)
+
+
+def test_parts_of_stages_shorten_the_bubble_and_send_more() -> None:
+    whole, parts = (timed(step(Layout(4, tensor=2, pipeline=2, interleave=count))) for count in (1, 2))
+    assert parts.stages == pytest.approx(2 * whole.stages)
+    longer = 1 + (parts.stages - whole.stages) / (whole.compute + whole.tensor + whole.stages)
+    assert parts.bubble == pytest.approx(whole.bubble / 2 * longer)
+
+
+def test_experts_are_sent_to_and_have_gradients_of_their_own() -> None:
+    """Of 8 experts with 100 million parameters each a token takes 2; a GPU has 2 of them."""
+    experts = replace(MODEL, parameters=1_000_000_000, experts=8, chosen=2, active=400_000_000)
+    assert experts.of_experts == 800_000_000
+    layout = Layout(16, expert=4)
+    found = timed(step(layout, model=experts))
+    calls = {call.name: call for call in found.calls}
+    assert calls["experts"].size == 2 * 1024 * 2048 * 2 and calls["experts"].ranks == 4
+    assert calls["experts"].times == 4 * 16 * 4 and found.expert == calls["experts"].seconds * calls["experts"].times
+    assert (calls["gradients"].ranks, calls["gradients of experts"].ranks) == (16, 4)
+    for name, parameters in (("gradients", 200_000_000), ("gradients of experts", 200_000_000)):
+        assert calls[name].size * calls[name].times == pytest.approx(2 * parameters, rel=1e-3)
+    assert found.compute < timed(step(Layout(16))).compute / 2
+    assert step(layout, model=experts).state_bytes() == 16 * 400_000_000
 
 
 @pytest.mark.parametrize("layout", LAYOUTS[:2])

@@ -74,7 +74,7 @@ def bench(
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
     from waywiser.bench.session import as_rank, in_job, simulated, with_own_ranks
-    from waywiser.cli.bench_alone import Form, coalescing, merge, offload, only_alone, sharing
+    from waywiser.cli.bench_alone import Form, coalescing, merge, offload, only_alone, sharing, simulated_offload
 
     for name in ("coalescing", "merge", "offload", "sharing"):
         if what and name in what:
@@ -86,6 +86,10 @@ def bench(
                 only_alone(name, memory=memory, backend=backend not in ("auto", "host"), blocks=blocks, remote=remote)
                 only_alone(name, key=key, times=times, road=road, data_plain=data_plain)
                 return merge(ranks, sizes, budget, machine, form_alone)
+            if name == "offload" and machine is not None:
+                only_alone(f"{name} --machine", ranks=ranks, memory=memory, blocks=blocks, budget=budget)
+                only_alone(f"{name} --machine", remote=remote, key=key, road=road, data_plain=data_plain)
+                return simulated_offload(sizes, times, machine, form_alone)
             only_alone(name, machine=machine)
             if name == "sharing":
                 only_alone(

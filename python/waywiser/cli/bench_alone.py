@@ -44,6 +44,7 @@ _WHY = {
     "coalescing": "copies within one process",
     "merge": "joins tables in host memory",
     "offload": "times one client of a server",
+    "offload --machine": "has all roads between two simulated nodes",
     "sharing": "starts 1 to 8 ranks on one GPU itself",
 }
 
@@ -161,6 +162,38 @@ def offload(
         from waywiser.bench.offload_plot import plot_offload
 
         plot_offload(found, _label(told), form.plot)
+
+
+def simulated_offload(sizes: str, times: str, machine: str, form: Form) -> None:
+    """The same between two simulated nodes, by each network and part of the published experiment."""
+    from waywiser.bench import offload as bench
+    from waywiser.bench.offload_rows import Rows
+    from waywiser.bench.offload_simulated import simulated_cases
+    from waywiser.bench.outcome import CSV, JSON, TABLE
+    from waywiser.profile import warning
+    from waywiser.progress import result_writer, say
+    from waywiser.report.simulated import print_assumed
+    from waywiser.topology import load_topology
+
+    form.check()
+    counts = numbers_in(times, "--times", bench.MOST_TIMES, "1,10,100") if times else list(bench.TIMES)
+    wanted = sizes_in(sizes) if sizes else list(bench.SIZES)
+    bench.check_sizes(wanted)
+    cases, left_out, assumed = simulated_cases(load_topology(machine), wanted, counts)
+    told = warning("", True)
+    roads = [case.road for case in cases]
+    rows = Rows(JSON if form.json else CSV if form.csv else TABLE, "simulated", told, roads, result_writer())
+    for case in cases:
+        rows.add(case)
+    rows.end()
+    for road, why in left_out.items():
+        say(f"{road}: {why}")
+    if not form.json and not form.csv:
+        print_assumed(assumed)
+    if form.plot is not None:
+        from waywiser.bench.offload_plot import plot_offload
+
+        plot_offload(cases, _label(told), form.plot)
 
 
 def merge(ranks: int | None, sizes: str, budget: float | None, machine: str | None, form: Form) -> None:

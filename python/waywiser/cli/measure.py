@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from waywiser.errors import InputError
 from waywiser.profile import warning
 from waywiser.results import DEFAULT, Results
 from waywiser.tune.campaign import Request, measure_into, operations_in
+
+if TYPE_CHECKING:
+    from waywiser.simulator.assumptions import Assumption
 
 
 def measure(
@@ -82,16 +85,22 @@ def _peers(results: Results, request: Request, form: str | None) -> None:
     from waywiser import stages, terminal
     from waywiser.progress import bar
     from waywiser.report.peers import peers_table
+    from waywiser.report.simulated import print_assumed
+    from waywiser.simulator.peers import simulated_peers
 
-    if request.kind == "simulated":
-        raise InputError("--peers measures GPUs: with --machine it needs --backend virtual_gpu")
     if form == "csv":
         raise InputError("--peers has no CSV form: write --format table or json")
+    topology = request.topology()
+    assumed: list[Assumption] = []
     with bar("peer report") as show:
-        watch = stages.Watch(show)
-        text = stages.peer_report(request.topology(), request.options(), watch)
-    if watch.stop:
-        raise stages.Stopped("interrupted: the peer report was not finished", watch.stop)
+        if simulation := request.simulation(topology):
+            report, assumed = simulated_peers(topology, simulation.costs, show)
+            text = json.dumps(report, indent=1)
+        else:
+            watch = stages.Watch(show)
+            text = stages.peer_report(topology, request.options(), watch)
+            if watch.stop:
+                raise stages.Stopped("interrupted: the peer report was not finished", watch.stop)
     results.write("peers", text)
     if form == "json":
         typer.echo(text)
@@ -101,3 +110,4 @@ def _peers(results: Results, request: Request, form: str | None) -> None:
     if label:
         terminal.print_result(label.upper())
     terminal.print_result(peers_table(report))
+    print_assumed(assumed)

@@ -18,6 +18,7 @@ from waywiser.simulator.collectives import COMPARED
 from waywiser.simulator.question import STEP, cluster_of, collective_of, gpus_in, settings_of, step_of, sweep_of
 from waywiser.simulator.step import Step, changes
 from waywiser.simulator.step import as_json as step_json
+from waywiser.simulator.step_trace import trace_of
 from waywiser.simulator.sweep import OPERATIONS, WAY, Sweep, best_settings
 
 
@@ -34,7 +35,10 @@ def simulate(
         str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between; 4K..8K/64: steps of 64.")
     ] = "",
     vary: Annotated[
-        str, typer.Option(metavar="LIST", help="One or more of gdr,gdrcopy,nics,nodes: try all settings.")
+        str,
+        typer.Option(
+            metavar="LIST", help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks."
+        ),
     ] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
     set_: Annotated[
@@ -54,12 +58,15 @@ def simulate(
         str, typer.Option(metavar="LIST", help="For step: parameters=7e9,layers=32,sequence=2048,batch=512,...")
     ] = "",
     parallel: Annotated[
-        str, typer.Option(metavar="LIST", help="For step: tensor=1,pipeline=1,shard=no,bucket=25M,...")
+        str, typer.Option(metavar="LIST", help="For step: tensor=1,pipeline=1,sequence=1,expert=1,shard=no,...")
     ] = "",
-    gpu: Annotated[str, typer.Option(metavar="LIST", help="For step: peak=989e12,utilisation=0.4")] = "",
+    gpu: Annotated[
+        str, typer.Option(metavar="LIST", help="For step: peak=989e12,utilisation=0.4,slowdown=1; trace=FILE")
+    ] = "",
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves into a .png or .svg.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Timeline of the last run or the step, .json for Perfetto, .png or .svg."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option(help="For published: the tables of docs/experiments.md.")] = False,
@@ -74,14 +81,14 @@ def simulate(
         raise InputError(f"{what!r}: write one of {', '.join(known)}")
     of_others = {"--sizes": sizes, "--vary": vary, "--algorithms": algorithms, "--order": order, "--plot": plot}
     of_step = {"--model": model, "--parallel": parallel, "--gpu": gpu}
-    for option, value in ({**of_others, "--trace": trace} if what == STEP else of_step).items():
+    for option, value in (of_others if what == STEP else of_step).items():
         if value:
             raise InputError(f"{option} is not for {what}")
     spec = cluster_of(machine, nodes, cluster)
     fixed = settings_of(spec, set_ or [], what in COMPARED or what == STEP)
     try:
         if what == STEP:
-            return _step(step_of(spec, model, parallel, gpu, fixed), as_json)
+            return _step(step_of(spec, model, parallel, gpu, fixed), trace, as_json)
         if what in OPERATIONS:
             sweep = sweep_of(spec, what, sizes or "8..64M", words_in(vary), fixed, pair)
             sweep.way = path
@@ -156,7 +163,7 @@ def _collective(
         _write_trace(trace, run.last_trace)
     if plot is not None:
         simulated.plot_cases(cases, title, plot)
-        if len(nodes) > 1 and {"ring", "double_tree"} <= set(chosen) and len(direct) == 1:
+        if len(nodes) > 1 and {"ring", "double_tree"} <= set(chosen) and len(direct) == 1 and not run.variants:
             beside = plot.with_stem(plot.stem + "-crossover")
             simulated.plot_crossover(cases, "ring", "double_tree", title, beside)
     if as_json:
@@ -170,7 +177,7 @@ def _collective(
         simulated.print_assumed(run.assumed)
 
 
-def _step(step: Step, as_json: bool) -> None:
+def _step(step: Step, trace: Path | None, as_json: bool) -> None:
     from waywiser import terminal
     from waywiser.progress import bar
     from waywiser.report import simulated, step_tables
@@ -178,6 +185,8 @@ def _step(step: Step, as_json: bool) -> None:
     with bar("simulating") as show:
         timed = step.run(show)
         others = changes(step, show)
+    if trace is not None:
+        _write_trace(trace, trace_of(step, timed))
     if as_json:
         typer.echo(json.dumps(step_json(step, timed, others), indent=1))
         return

@@ -11,6 +11,7 @@ from rich.text import Text
 from waywiser.report.simulated import LABEL
 from waywiser.simulator.collectives import Case
 from waywiser.simulator.step import Change, Step, Timed, chosen_words
+from waywiser.simulator.training import PLACEMENTS
 from waywiser.terminal import add, table
 from waywiser.units import format_bytes, format_percent, format_seconds
 
@@ -34,8 +35,24 @@ def _asked(step: Step) -> str:
     ways = (
         f"data {layout.data}{', sharded' if layout.shard else ''}, tensor {layout.tensor}, pipeline {layout.pipeline}"
     )
+    for name, size in (
+        ("parts of a stage", layout.interleave),
+        ("sequence", layout.sequence),
+        ("expert", layout.expert),
+    ):
+        ways += f", {name} {size}" if size > 1 else ""
+    if layout.placement != PLACEMENTS[0]:
+        ways += f", placed {layout.placement}"
     rate = f"each computes {speed.reached / 1e12:.3g} of {speed.peak / 1e12:.4g} TFLOP/s ({speed.source})"
-    return f"{shape}; {batch}; {ways}; {rate}"
+    if traced := speed.traced:
+        passes = (traced.forward, traced.backward, traced.optimizer, traced.idle)
+        forward, backward, optimizer, idle = (format_seconds(seconds) for seconds in passes)
+        rate = (
+            f"{traced.sequences} sequences on one GPU: forward {forward}, backward {backward}, optimizer {optimizer}, "
+            f"in which it waited {idle} ({speed.source}, {traced.steps} steps)"
+        )
+    slower = f"; {speed.slowdown:g} times as slowly while it communicates" if speed.slowdown > 1 else ""
+    return f"{shape}; {batch}; {ways}; {rate}{slower}"
 
 
 def _parts(timed: Timed) -> Table:
@@ -43,6 +60,8 @@ def _parts(timed: Timed) -> Table:
     parts = (
         ("computation", timed.compute),
         ("tensor parallelism, exposed", timed.tensor),
+        ("sequence parallelism, exposed", timed.sequence),
+        ("expert parallelism, exposed", timed.expert),
         ("between pipeline stages, exposed", timed.stages),
         ("pipeline bubble", timed.bubble),
         ("data parallelism, exposed", timed.data),
@@ -85,12 +104,15 @@ def _memory(step: Step) -> str:
 def nccl_table(cases: Sequence[Case]) -> Table:
     """What "nccl" took for each range of sizes, and how much faster it was than the next."""
     shown = table("!>GPUs", "!sizes", "taken", ">times the speed of the next", title=f"nccl. {LABEL}")
-    told = sorted((case for case in cases if case.chosen), key=lambda case: (case.ranks, case.direct, case.size))
-    for (ranks, _, words), group in groupby(told, lambda case: (case.ranks, case.direct, chosen_words(case))):
+    told = sorted(
+        (case for case in cases if case.chosen), key=lambda case: (case.ranks, case.direct, case.variant, case.size)
+    )
+    groups = groupby(told, lambda case: (case.ranks, case.direct, case.of_variant(), chosen_words(case)))
+    for (ranks, _, variant, words), group in groups:
         row = list(group)
         sizes = dict.fromkeys(format_bytes(case.size) for case in (row[0], row[-1]))
         gains = dict.fromkeys(_gain(case) for case in (row[0], row[-1]))
-        add(shown, str(ranks), " to ".join(sizes), words, " to ".join(gains))
+        add(shown, f"{ranks}{variant}", " to ".join(sizes), words, " to ".join(gains))
     return shown
 
 

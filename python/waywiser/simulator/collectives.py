@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from waywiser import _core
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.costs import costs_json
+from waywiser.simulator.variants import Variant
 from waywiser.stages import Show, Watch
 
 # NCCL over all NICs at once, not algorithms of a group: "nccl" is the fastest of what the others are.
@@ -63,6 +64,7 @@ class Case:
     rounds_run: int = 0
     unavailable: str = ""
     chosen: dict[str, Any] | None = None  # by "nccl": algorithm, protocol, and all that were tried
+    variant: str = ""
 
     def bus_bandwidth(self, operation: str) -> float | None:
         """Bytes per second by the convention of nccl-tests; None where it has none."""
@@ -72,7 +74,10 @@ class Case:
         return parts(self.ranks) / self.ranks * self.size / self.seconds
 
     def label(self) -> str:
-        return self.algorithm + ("" if self.direct == BEST else f", gdr {self.direct}")
+        return self.algorithm + ("" if self.direct == BEST else f", gdr {self.direct}") + self.of_variant()
+
+    def of_variant(self) -> str:
+        return f", {self.variant}" if self.variant else ""
 
 
 @dataclass
@@ -92,11 +97,23 @@ class Collective:
     groups: Sequence[Sequence[int]] = ()
     protocol: str = PROTOCOLS[0]  # of nccl_ring and nccl_tree
     pxn: bool = False  # a message to another rail leaves by the GPU beside the NIC of that rail
+    variants: Sequence[Variant] = ()  # empty: one, as the other fields say
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
     assumed: list[Assumption] = field(default_factory=list)
 
     def run(self, show: Show) -> list[Case]:
+        """By every variant, and for each by every number of nodes, algorithm, setting and size."""
+        cases = []
+        for variant in self.variants:
+            cluster = replace(self.cluster, network={**self.cluster.network, **variant.network})
+            one = replace(self, cluster=cluster, variants=(), **variant.settings)
+            cases += [replace(case, variant=variant.label) for case in one.run(show)]
+            self.last_trace = one.last_trace
+            self.assumed += [line for line in one.assumed if line not in self.assumed]
+        return cases if self.variants else self._run(show)
+
+    def _run(self, show: Show) -> list[Case]:
         wanted = [
             (algorithm, direct, nodes, size)
             for nodes in self.nodes or (self.cluster.nodes,)

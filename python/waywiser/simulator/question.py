@@ -13,8 +13,10 @@ from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
 from waywiser.simulator.collectives import COMPARED, GDR, PROTOCOLS, Collective
 from waywiser.simulator.costs import settings_in
 from waywiser.simulator.step import Step
+from waywiser.simulator.step_speed import speed_in
 from waywiser.simulator.sweep import VARIED, Sweep
-from waywiser.simulator.training import layout_in, model_in, speed_in
+from waywiser.simulator.training import layout_in, model_in
+from waywiser.simulator.variants import AXES, variants_of
 from waywiser.topology import load_topology
 
 STEP = "step"
@@ -85,8 +87,12 @@ def collective_of(
     """The collective `what`, by every algorithm and setting that is asked for."""
     spec.of_one_type()
     for name in [*vary, *fixed]:
-        if name not in ("gdr", "nodes", *fixed.keys() & {"pxn", "protocol"}):
-            raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")
+        if name not in AXES and name not in fixed.keys() & {"protocol"}:
+            raise InputError(f"{name!r} does not vary for {what}: write some of {','.join(AXES)}")
+    if both := set(vary) & fixed.keys():
+        raise InputError(f"{min(both)} is in --vary and in --set: write it once")
+    if order and "ranks" in vary:
+        raise InputError("--vary ranks takes the GPUs of a node by number: leave out --order")
     left_out = {*(() if spec.network.get("in_network_reduction") else ("in_network",))}
     chosen = algorithms or [name for name in COMPARED[what] if name not in left_out]
     counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
@@ -94,9 +100,11 @@ def collective_of(
     direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)
     topology = load_topology(spec.machine)
     _say_port(spec, topology)
-    spec.check_size(max(1, len(topology.ids("gpu"))))
+    gpus = max(1, len(topology.ids("gpu")))
+    spec.check_size(gpus)
     run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
     run.order, run.pxn, run.protocol = order, fixed.get("pxn") == "on", fixed.get("protocol", PROTOCOLS[0])
+    run.variants = variants_of(vary, spec.network, gpus)
     return run
 
 
@@ -113,7 +121,7 @@ def step_of(spec: Cluster, model: str, parallel: str, gpu: str, fixed: dict[str,
     spec.check_size(gpus)
     asked = model_in(model)
     layout = layout_in(parallel, asked, spec.nodes * gpus, gpus)
-    return Step(topology, spec, asked, layout, speed_in(gpu, topology, asked.precision), fixed.get("gdr", "best"))
+    return Step(topology, spec, asked, layout, speed_in(gpu, topology, asked, layout), fixed.get("gdr", "best"))
 
 
 def gpus_in(text: str) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from waywiser import _core
@@ -12,8 +12,18 @@ from waywiser.errors import UnavailableError
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.collectives import NCCL, Case, Collective
-from waywiser.simulator.step_timeline import bucketed, pipelined, sharded
-from waywiser.simulator.training import BYTES_OF_STATE, Layout, Model, Speed
+from waywiser.simulator.step_groups import (
+    Groups,
+    data_groups,
+    expert_groups,
+    same_expert_groups,
+    sequence_groups,
+    stage_groups,
+    tensor_groups,
+)
+from waywiser.simulator.step_speed import NO_WORK, Speed, Work, work_of
+from waywiser.simulator.step_timeline import Layer, Span, bucketed, end_of, pipelined, sharded
+from waywiser.simulator.training import BYTES_OF_STATE, Layout, Model
 from waywiser.stages import Show
 
 SCHEMA, VERSION = "waywiser.step", 1
@@ -36,8 +46,8 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of a step. `compute`, `tensor`, `bubble`, `stages` and `data` sum up to `total`; the last two and
-    `tensor` are communication that nothing hides."""
+    """Seconds of a step. `compute`, `tensor`, `sequence`, `expert`, `bubble`, `stages` and `data` sum up to `total`;
+    all but `compute` and `bubble` are what communication adds to it."""
 
     compute: float
     tensor: float
@@ -45,42 +55,19 @@ class Timed:
     bubble: float
     data: float
     calls: tuple[Call, ...]
+    sequence: float = 0.0
+    expert: float = 0.0
+    work: Work = NO_WORK
+    micro_batches: int = 1
+    last: tuple[Span, ...] = ()  # of the last backward pass with its gradients; sharded: of each micro-batch
 
     @property
     def exposed(self) -> float:
-        return self.tensor + self.stages + self.data
+        return self.tensor + self.sequence + self.expert + self.stages + self.data
 
     @property
     def total(self) -> float:
         return self.compute + self.exposed + self.bubble
-
-
-class _Groups(NamedTuple):
-    """GPUs of a node whose groups, each with the same GPUs of other nodes, communicate at once."""
-
-    nodes: int
-    of_node: list[list[int]]
-
-
-def tensor_groups(layout: Layout, gpus: int) -> _Groups:
-    size = layout.tensor
-    return _Groups(1, [list(range(first, first + size)) for first in range(0, gpus, size)])
-
-
-def data_groups(layout: Layout, gpus: int) -> _Groups:
-    """Over the nodes of a stage, or within a node of several stages."""
-    size, step = layout.tensor * layout.data, layout.tensor
-    inside, nodes = min(size, gpus), max(1, size // gpus)
-    groups = [range(one + part, one + inside, step) for one in range(0, gpus, inside) for part in range(step)]
-    return _Groups(nodes, [list(group) for group in groups])
-
-
-def stage_groups(layout: Layout, gpus: int) -> _Groups:
-    """Pairs of GPUs of two stages."""
-    size = layout.tensor * layout.data
-    if size >= gpus:
-        return _Groups(2, [[gpu] for gpu in range(gpus)])
-    return _Groups(1, [[gpu, gpu + size] for gpu in range(size)])
 
 
 @dataclass
@@ -99,35 +86,47 @@ class Step:
     def run(self, show: Show) -> Timed:
         """By the formulas of `training`."""
         model, layout = self.model, self.layout
-        compute = model.operations / (layout.gpus * self.speed.reached)
+        work = work_of(model, layout, self.speed)
         micro_batches = model.batch // (layout.data * layout.micro)
-        once = compute / micro_batches  # of a micro-batch in one stage, forward and backward
-        tensor = self._tensor(micro_batches, show)
+        within = {
+            "tensor": self._tensor(micro_batches, show),
+            "sequence": self._sequence(micro_batches, show),
+            "expert": self._expert(micro_batches, show),
+        }
+        took = {name: sum(call.seconds * call.times for call in calls) for name, calls in within.items()}
         exchange = self._stages(micro_batches, show)
-        each = tensor.seconds * tensor.times / micro_batches if tensor else 0.0
-        wait = exchange.seconds * exchange.times / micro_batches if exchange else 0.0
-        slot = once + each + wait
-        bubble = pipelined(layout.pipeline, micro_batches, slot) - micro_batches * slot
-        backward = (once + each) * (1 - model.forward_share)
-        data, calls = self._data(micro_batches, once + each, backward, show)
-        found = tuple(call for call in (tensor, exchange, *calls) if call)
-        return Timed(compute, each * micro_batches, wait * micro_batches, bubble, data, found)
+        wait = exchange.seconds * exchange.times if exchange else 0.0
+        each = sum(took.values())
+        slot = (work.forward + work.backward + each + wait) / micro_batches
+        bubble = pipelined(layout.pipeline, micro_batches, slot, layout.interleave) - micro_batches * slot
+        # Of a micro-batch in one stage. What a forward pass sends within a layer, the backward pass sends, too.
+        share = (1 - model.forward_share) * each
+        passes = ((work.forward + each - share) / micro_batches, (work.backward + share) / micro_batches)
+        data, spans, calls = self._data(micro_batches, *passes, show)
+        found = [call for some in within.values() for call in some] + ([exchange] if exchange else []) + calls
+        return Timed(
+            work.total, took["tensor"], wait, bubble, data, tuple(found), took["sequence"], took["expert"],
+            work, micro_batches, tuple(spans),
+        )  # fmt: skip
 
     def state_bytes(self) -> int:
         """Of a GPU: parameters, gradients, Adam's states; without activations."""
         layout = self.layout
-        parts = layout.tensor * layout.pipeline * (layout.data if layout.shard else 1)
-        return BYTES_OF_STATE * self.model.parameters // parts
+        parts = layout.tensor * layout.pipeline * (layout.replicas if layout.shard else 1)
+        shared = self.model.parameters - self.model.of_experts
+        return BYTES_OF_STATE * (shared + self.model.of_experts // layout.expert) // parts
 
     def _gpus(self) -> int:
         return len(self.topology.ids("gpu"))
 
-    def _call(self, name: str, operation: str, groups: _Groups, size: int, times: int, show: Show) -> Call:
+    def _call(self, name: str, operation: str, groups: Groups, size: int, times: int, show: Show) -> Call:
         cluster = replace(self.cluster, network={**self.cluster.network, "nodes": groups.nodes})
         key = repr((self.topology.fingerprint, cluster.network, cluster.costs, operation, groups, size, self.direct))
         if key not in self.known:
-            run = Collective(self.topology, cluster, operation, [size], [NCCL], direct=(self.direct,))
-            run.groups = groups.of_node
+            # NCCL has no all-to-all of its own: programs send to all and receive from all at once.
+            way = NCCL if operation != "all_to_all" else "direct"
+            run = Collective(self.topology, cluster, operation, [size], [way], direct=(self.direct,))
+            run.groups, run.pxn = groups.of_node, way != NCCL
             (self.known[key],) = run.run(show)
             self.assumed = added(self.assumed, {"assumed": run.assumed})
         case = self.known[key]
@@ -135,42 +134,76 @@ class Step:
             raise UnavailableError(f"{name}: {case.unavailable}")
         return Call(name, operation, case.ranks, size, times, case.seconds, chosen_words(case))
 
-    def _tensor(self, micro_batches: int, show: Show) -> Call | None:
+    def _activations(self) -> int:
+        """Bytes of one micro-batch between two layers, on a GPU."""
         model, layout = self.model, self.layout
-        if layout.tensor == 1:
-            return None
-        size = layout.micro * model.sequence * model.hidden * model.element
-        passes = 3 if model.recompute else 2
-        times = 2 * passes * model.layers // layout.pipeline * micro_batches
-        return self._call("tensor", "all_reduce", tensor_groups(layout, self._gpus()), size, times, show)
+        return layout.micro * model.sequence // layout.sequence * model.hidden * model.element
+
+    def _in_layers(self, micro_batches: int) -> int:
+        """How often a GPU does what each layer does once in each direction; a forward pass that is repeated, too."""
+        return (3 if self.model.recompute else 2) * self.model.layers // self.layout.pipeline * micro_batches
+
+    def _tensor(self, micro_batches: int, show: Show) -> list[Call]:
+        if self.layout.tensor == 1:
+            return []
+        groups, times = tensor_groups(self.layout, self._gpus()), 2 * self._in_layers(micro_batches)
+        return [self._call("tensor", "all_reduce", groups, self._activations(), times, show)]
+
+    def _sequence(self, micro_batches: int, show: Show) -> list[Call]:
+        if self.layout.sequence == 1:
+            return []
+        groups, times = sequence_groups(self.layout, self._gpus()), self._in_layers(micro_batches)
+        own = self._activations() // self.layout.tensor
+        return [
+            self._call("queries, keys, values", "all_to_all", groups, 3 * own, times, show),
+            self._call("attention", "all_to_all", groups, own, times, show),
+        ]
+
+    def _expert(self, micro_batches: int, show: Show) -> list[Call]:
+        """To the experts and back: each GPU sends `chosen` copies of its tokens."""
+        if self.layout.expert == 1:
+            return []
+        groups, times = expert_groups(self.layout, self._gpus()), 2 * self._in_layers(micro_batches)
+        size = self.model.chosen * self._activations() // self.layout.tensor
+        return [self._call("experts", "all_to_all", groups, size, times, show)]
 
     def _stages(self, micro_batches: int, show: Show) -> Call | None:
         """One GPU sends activations, the other one gradients: an all-gather of two ranks, as both meet on the wire."""
-        model, layout = self.model, self.layout
+        layout = self.layout
         if layout.pipeline == 1:
             return None
-        size = layout.micro * model.sequence * model.hidden * model.element // layout.tensor
-        groups = stage_groups(layout, self._gpus())
-        return self._call("stages", "all_gather", groups, 2 * size, 2 * micro_batches, show)
+        size, times = self._activations() // layout.tensor, 2 * micro_batches * layout.interleave
+        return self._call("stages", "all_gather", stage_groups(layout, self._gpus()), 2 * size, times, show)
 
-    def _data(self, micro_batches: int, once: float, backward: float, show: Show) -> tuple[float, list[Call]]:
-        """What data parallelism adds to the computation of all micro-batches, in seconds."""
+    def _data(
+        self, micro_batches: int, forward: float, backward: float, show: Show
+    ) -> tuple[float, list[Span], list[Call]]:
+        """What data parallelism adds to all micro-batches, in seconds, and the spans of one."""
         model, layout = self.model, self.layout
-        if layout.data == 1:
-            return 0.0, []
-        groups = data_groups(layout, self._gpus())
-        own = model.parameters // (layout.tensor * layout.pipeline) * model.element
-        if not layout.shard:
-            count = max(1, -(-own // layout.bucket))
-            call = self._call("gradients", "all_reduce", groups, -(-own // count), count, show)
-            return bucketed(backward, [call.seconds] * count, layout.overlap), [call]
-        size = own // model.layers
-        gather = self._call("parameters", "all_gather", groups, size, 2 * model.layers * micro_batches, show)
-        scatter = self._call("gradients", "reduce_scatter", groups, size, model.layers * micro_batches, show)
-        layer = once / model.layers
-        passes = (layer * model.forward_share, layer * (1 - model.forward_share))
-        took = sharded(model.layers, *passes, gather.seconds, scatter.seconds, layout.overlap)
-        return (took - once) * micro_batches, [gather, scatter]
+        if layout.replicas == 1:
+            return 0.0, [], []
+        groups, slowdown = data_groups(layout, self._gpus()), self.speed.slowdown
+        parts = layout.tensor * layout.pipeline
+        own = (model.parameters - (model.of_experts if layout.expert > 1 else 0)) // parts
+        if layout.shard:
+            size, times = own // model.layers, model.layers * micro_batches
+            gather = self._call("parameters", "all_gather", groups, size * model.element, 2 * times, show)
+            scatter = self._call("gradients", "reduce_scatter", groups, size * model.gradient, times, show)
+            layer = Layer(forward / model.layers, backward / model.layers, gather.seconds, scatter.seconds)
+            spans = sharded(model.layers, layer, layout.overlap, slowdown)
+            return (end_of(spans) - forward - backward) * micro_batches, spans, [gather, scatter]
+        calls = [self._gradients("gradients", groups, own * model.gradient, show)]
+        if layout.expert > 1 and layout.replicas > layout.expert:
+            of_experts = model.of_experts // layout.expert // parts * model.gradient
+            groups = same_expert_groups(layout, self._gpus())
+            calls.append(self._gradients("gradients of experts", groups, of_experts, show))
+        buckets = [call.seconds for call in calls for _ in range(call.times)]
+        spans = bucketed(backward, buckets, layout.overlap, slowdown)
+        return end_of(spans) - backward, spans, calls
+
+    def _gradients(self, name: str, groups: Groups, size: int, show: Show) -> Call:
+        count = max(1, -(-size // self.layout.bucket))
+        return self._call(name, "all_reduce", groups, -(-size // count), count, show)
 
 
 def chosen_words(case: Case) -> str:
@@ -236,7 +269,7 @@ def as_json(step: Step, timed: Timed, others: Sequence[Change]) -> dict[str, Any
         "nodes": step.cluster.nodes,
         "model": vars(step.model),
         "parallel": vars(step.layout),
-        "gpu": vars(step.speed),
+        "gpu": asdict(step.speed),
         "state_bytes": step.state_bytes(),
         **_seconds(timed),
         "collectives": [call.as_json() for call in timed.calls],
@@ -251,6 +284,8 @@ def _seconds(timed: Timed) -> dict[str, Any]:
         "compute": timed.compute,
         "exposed": timed.exposed,
         "exposed_tensor": timed.tensor,
+        "exposed_sequence": timed.sequence,
+        "exposed_expert": timed.expert,
         "exposed_stages": timed.stages,
         "exposed_data": timed.data,
         "bubble": timed.bubble,

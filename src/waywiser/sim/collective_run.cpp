@@ -144,15 +144,23 @@ int add_other_job(World& world, const RankRoutes& routes, Bytes bytes, Nobody& n
   return world.nodes();
 }
 
-Ran run_schedules(World& world, const RankRoutes& routes, const CollectiveTrial& trial, int ranks, Trace* trace) {
+// Each group has routes of its own; all groups run at once.
+Ran run_schedules(World& world, const RankRoutes& routes, const CollectiveTrial& trial, int ranks, PeerCopies peers,
+                  Trace* trace) {
   Nobody nobody;
+  std::vector<RankRoutes> groups;
+  for (const std::vector<std::string>& group : trial.groups)
+    groups.emplace_back(world, trial.direct, group, trial.pxn, peers);
+  if (groups.empty()) groups.push_back(routes);
   StepCosts costs;
   costs.element = element;
   costs.reduce_rate = world.node().reduce_rate();
   costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
   const Maker maker = maker_of(trial, ranks, routes.ranks_of_node());
   costs.cuts = maker.cuts;
-  ScheduleRun run(world, routes, ranks, maker.make, costs, trace);
+  std::vector<SchedulePart> parts;
+  for (const RankRoutes& group : groups) parts.push_back({group, maker.make});
+  ScheduleRun run(world, parts, ranks, costs, trace);
   add_other_job(world, routes, trial.job_bytes, nobody);
   return run.run();
 }
@@ -238,9 +246,10 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
                 std::to_string(ranks) + " ranks: the cluster has 1 to " + std::to_string(all));
   Nobody nobody;
   const bool channels = of_nccl_channels(trial.algorithm);
-  if (!trial.groups.empty() && !channels && trial.algorithm != "nccl_nvls")
+  const bool by_switches = trial.algorithm == "in_network" || trial.algorithm == "nccl_collnet";
+  if (!trial.groups.empty() && by_switches)
     throw Error(ErrorKind::unavailable, trial.algorithm + " is not for several groups at once");
-  if (trial.algorithm == "in_network" || trial.algorithm == "nccl_collnet") {
+  if (by_switches) {
     if (!cluster.in_network_reduction || trial.operation != Collective::all_reduce)
       throw Error(ErrorKind::unavailable,
                   trial.algorithm + ": the switches of the cluster do not reduce; write in_network_reduction: yes");
@@ -252,7 +261,7 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   }
   Ran ran = channels                         ? run_channels(world, trial, ranks, peers, trace)
             : trial.algorithm == "nccl_nvls" ? nvls_all_reduce(world, trial, ranks, trace)
-                                             : run_schedules(world, routes, trial, ranks, trace);
+                                             : run_schedules(world, routes, trial, ranks, peers, trace);
   ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
   return {ran, could_be_staged};
 }

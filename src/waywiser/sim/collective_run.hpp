@@ -15,8 +15,8 @@ struct CollectiveTrial {
   std::string protocol = "Simple";  // of NCCL's rings and trees; "nccl" takes the fastest of all
   int ranks = 0;                    // 0: all GPUs of the cluster
   std::vector<std::string> order;   // the GPUs of a node that its ranks have, one after the other; empty: all
-  // Of NCCL's: groups of GPUs of a node, equally many in each. Each group with the same GPUs of the other nodes runs
-  // the operation, all groups at once; empty: one group, with `order`.
+  // Not for sums made by switches: groups of GPUs of a node, equally many in each. Each group with the same GPUs of the
+  // other nodes runs the operation, all groups at once; empty: one group, with `order`.
   std::vector<std::vector<std::string>> groups;
   Bytes bytes = 0;  // of the whole buffer; of what each rank gives where blocks differ by rank
   Bytes chunk = 0;  // of pipelined algorithms; 0: their default

@@ -50,9 +50,8 @@ std::optional<std::string> why_not_protocol(const NodeModel& node, const RankRou
   const int of_node = channel.ranks_of_node();
   for (int rank = 0; rank < of_node; ++rank) {
     const std::string &own = channel.device(rank), &next = channel.device((rank + 1) % of_node);
-    if (own != next && distance(relation(node.graph(), own, next)) != 0)
-      return "LL128 needs NVLinks: none from " + own + " to " + next;
-    if (nodes > 1 && distance(relation(node.graph(), own, channel.nic(rank))) > distance("PXB"))
+    if (own != next && node.distance(own, next) != 0) return "LL128 needs NVLinks: none from " + own + " to " + next;
+    if (nodes > 1 && node.distance(own, channel.nic(rank)) > distance("PXB"))
       return "LL128 needs a NIC at the PCIe switch of each GPU: none at that of " + own;
   }
   return std::nullopt;

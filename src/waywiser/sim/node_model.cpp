@@ -142,6 +142,20 @@ TimedRoute NodeModel::within(const std::string& memory) const {
   return route;
 }
 
+int NodeModel::distance(const std::string& from, const std::string& to) const {
+  const auto key = std::pair(from, to);
+  const auto known = distances_.find(key);
+  if (known != distances_.end()) return known->second;
+  return distances_.emplace(key, waywiser::distance(relation(graph_, from, to))).first->second;
+}
+
+bool NodeModel::peer_access(const std::string& from, const std::string& to) const {
+  const auto key = std::pair(from, to);
+  const auto known = peer_access_.find(key);
+  if (known != peer_access_.end()) return known->second;
+  return peer_access_.emplace(key, !why_no_peer_access(topology_, from, to)).first->second;
+}
+
 bool NodeModel::direct_rdma(const std::string& device) const {
   const std::map<std::string, std::string>& attributes = topology_.at(device).attributes;
   const auto found = attributes.find("gpudirect_rdma");
@@ -213,7 +227,7 @@ std::vector<std::string> NodeModel::sorted_nics(const std::string& device, bool 
   for (const std::string& nic : topology_.ids("nic")) {
     const BytesPerSecond rate = port_rate(nic);
     if (rate <= 0 || (rdma && rate < best / 2)) continue;
-    found.emplace_back(distance(relation(graph_, device, nic)), -rate, nic);
+    found.emplace_back(distance(device, nic), -rate, nic);
   }
   std::ranges::stable_sort(found, {},
                            [](const auto& entry) { return std::pair(std::get<0>(entry), std::get<1>(entry)); });

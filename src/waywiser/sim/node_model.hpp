@@ -39,6 +39,9 @@ class NodeModel {
   // The NICs of the node with a rate, closest to `device` first.
   std::vector<std::string> nics(const std::string& device, bool rdma) const;
   std::string host_beside(const std::string& device) const;
+  // As relation() and why_no_peer_access() have them, looked up once for each pair.
+  int distance(const std::string& from, const std::string& to) const;
+  bool peer_access(const std::string& from, const std::string& to) const;
   // False for a GPU of which the machine file says that NICs cannot read or write its memory.
   bool direct_rdma(const std::string& device) const;
   // The rate of the hop between a NIC and its network.
@@ -84,6 +87,8 @@ class NodeModel {
   std::map<std::string, LinkId> ids_;
   mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> routes_;
   mutable std::map<std::pair<std::string, bool>, std::vector<std::string>> nics_;
+  mutable std::map<std::pair<std::string, std::string>, int> distances_;
+  mutable std::map<std::pair<std::string, std::string>, bool> peer_access_;
   mutable Assumptions assumed_;
 };
 

@@ -19,7 +19,7 @@ std::map<std::string, std::string> closest_nics(const World& world, const std::v
     std::vector<std::string> closest;
     int least = -1;
     for (const std::string& nic : world.rails()) {
-      const int far = distance(relation(world.node().graph(), device, nic));
+      const int far = world.node().distance(device, nic);
       if (least < 0 || far < least) {
         closest.clear();
         least = far;
@@ -67,9 +67,7 @@ TimedRoute RankRoutes::staged(int node, const std::string& from, const std::stri
 TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const {
   if (!world_.node().direct_rdma(device(rank))) return staged;
   if (direct_ == DirectRdma::best) return slowest(direct) >= slowest(staged) ? direct : staged;
-  const auto is_near = [&] {
-    return distance(relation(world_.node().graph(), device(rank), nic(rank))) <= distance("PXB");
-  };
+  const auto is_near = [&] { return world_.node().distance(device(rank), nic(rank)) <= distance("PXB"); };
   const bool on = direct_ == DirectRdma::on || (direct_ == DirectRdma::write && !reads) ||
                   (direct_ == DirectRdma::near && is_near());
   return on ? direct : staged;
@@ -96,7 +94,7 @@ TimedRoute RankRoutes::through_host(int node, const std::string& from, const std
 }
 
 TimedRoute RankRoutes::between_gpus(int node, const std::string& from, const std::string& to) const {
-  if (why_no_peer_access(world_.node().topology(), from, to)) return through_host(node, from, to);
+  if (!world_.node().peer_access(from, to)) return through_host(node, from, to);
   TimedRoute direct = world_.route(node, from, to);
   if (!direct.limited) return direct;
   TimedRoute staged = through_host(node, from, to);
@@ -115,7 +113,7 @@ bool RankRoutes::could_be_staged() const {
   const NodeModel& node = world_.node();
   return std::ranges::any_of(devices_, [&](const std::string& from) {
     return std::ranges::any_of(devices_, [&](const std::string& to) {
-      return from != to && !why_no_peer_access(node.topology(), from, to) && node.route(from, to).limited;
+      return from != to && node.peer_access(from, to) && node.route(from, to).limited;
     });
   });
 }
@@ -123,7 +121,7 @@ bool RankRoutes::could_be_staged() const {
 int RankRoutes::sender(int from, int to) const {
   if (!pxn_ || nic(from) == nic(to)) return from;
   const int beside = node_of(from) * ranks_of_node() + to % ranks_of_node();
-  return distance(relation(world_.node().graph(), device(from), device(beside))) == 0 ? beside : from;
+  return world_.node().distance(device(from), device(beside)) == 0 ? beside : from;
 }
 
 TimedRoute RankRoutes::route(int from, int to) const {

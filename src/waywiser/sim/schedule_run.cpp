@@ -154,7 +154,7 @@ void ScheduleRun::post(std::size_t number, const Op& op) {
   if (op.kind == StepKind::reduce) return local(number, costs_.reduce_rate > 0 ? bytes / costs_.reduce_rate : 0);
   Channel& pair = channels_[op.channel];
   if (sends(op.kind)) {
-    pair.sends.push_back(op.bytes);
+    pair.sends.push(op.bytes);
   } else {
     ++pair.receives;
     pair.reduces = op.kind == StepKind::receive_reduce;
@@ -166,9 +166,9 @@ void ScheduleRun::meet(std::uint32_t number) {
   Channel& pair = channels_[number];
   while (pair.receives > 0 && !pair.sends.empty()) {
     const Bytes bytes = pair.sends.front();
-    pair.sends.pop_front();
+    pair.sends.pop();
     --pair.receives;
-    pair.moving.emplace_back(bytes, world_.engine().now());
+    pair.moving.push({bytes, world_.engine().now()});
     ++ran_.messages;
     ran_.bytes += static_cast<double>(bytes);
     const BytesPerSecond adds = pair.reduces && costs_.reduce_rate > 0 ? costs_.reduce_rate : no_cap;
@@ -188,7 +188,7 @@ void ScheduleRun::wake(std::uint64_t token) {
   }
   Channel& pair = channels_[token];
   const auto [bytes, began] = pair.moving.front();
-  pair.moving.pop_front();
+  pair.moving.pop();
   const auto from = static_cast<std::size_t>(pair.from), to = static_cast<std::size_t>(pair.to);
   if (trace_ != nullptr) note(from, "to rank " + std::to_string(rank_of(to)), began, bytes);
   finish(from);

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "waywiser/comm/schedule.hpp"
@@ -58,6 +58,26 @@ struct Ran {
   std::vector<NcclTried> tried;     // and between what
 };
 
+// First in, first out. Mostly short: it takes memory only once something is in it.
+template <typename Item>
+class Line {
+ public:
+  bool empty() const noexcept { return first_ == items_.size(); }
+  const Item& front() const { return items_[first_]; }
+  void push(Item item) { items_.push_back(std::move(item)); }
+  void pop() {
+    ++first_;
+    if (first_ < kept && !empty()) return;
+    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kept = 64;
+  std::vector<Item> items_;
+  std::size_t first_ = 0;
+};
+
 // Runs the schedules of all ranks, unchanged, on the hops of a world. A message starts when both its ranks have reached
 // it, as in comm's executor; a rank continues when all steps of its round are over. The run ends when the last rank's
 // last step is over, whatever else happens in the world.
@@ -90,10 +110,10 @@ class ScheduleRun : private Listener {
   struct Channel {
     std::int32_t from, to;
     TimedRoute route;
-    std::deque<Bytes> sends;
+    Line<Bytes> sends;
     std::uint32_t receives = 0;
     bool reduces = false;
-    std::deque<std::pair<Bytes, Seconds>> moving;  // in the order of their starts
+    Line<std::pair<Bytes, Seconds>> moving;  // in the order of their starts
   };
 
   void wake(std::uint64_t token) override;
