@@ -85,6 +85,9 @@ class PyShuffle {
   void finish() {
     without_gil([&] { shuffle_->finish(); });
   }
+  void take_all() {
+    without_gil([&] { shuffle_->take_all(); });
+  }
   std::optional<int> next() {
     std::optional<int> part;
     without_gil([&] { part = shuffle_->next(); });
@@ -98,6 +101,7 @@ class PyShuffle {
     return all;
   }
   std::string way_to(int rank, Bytes bytes) const { return shuffle_->way_to(rank, bytes); }
+  int parts() const { return shuffle_->parts(); }
   Bytes piece() const { return shuffle_->piece(); }
   nb::dict counts() const {
     const ShuffleCounts counts = shuffle_->counts();
@@ -156,8 +160,10 @@ void bind_table(nb::module_& m) {
       .def("insert_by_hash", &PyShuffle::insert_by_hash, "array"_a, "keys"_a)
       .def("complete", &PyShuffle::complete, "part"_a)
       .def("finish", &PyShuffle::finish)
+      .def("take_all", &PyShuffle::take_all)
       .def("next", &PyShuffle::next)
       .def("extract", &PyShuffle::extract, "part"_a)
+      .def("parts", &PyShuffle::parts)
       .def("piece", &PyShuffle::piece)
       .def("way_to", &PyShuffle::way_to, "rank"_a, "bytes"_a)
       .def("counts", &PyShuffle::counts);

@@ -169,6 +169,11 @@ void Shuffle::finish() {
     if (to != group_.rank()) exchange_.send(to, {PieceKind::end}, {}, {});
 }
 
+void Shuffle::take_all() {
+  if (!is_finished_) refuse_shuffle("it waits for parts that this rank has not completed");
+  while (!exchange_.is_over()) exchange_.wait();
+}
+
 std::optional<int> Shuffle::next() {
   for (;;) {
     if (const auto part = taken_.complete_part()) return part;

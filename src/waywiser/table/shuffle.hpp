@@ -67,6 +67,9 @@ class Shuffle {
   void complete(int part);
   void finish();
 
+  // Waits, behind finish(), until all that comes to this rank has come and all that it has sent is taken: extract()
+  // waits for nobody then, and other calls of the group may come.
+  void take_all();
   // Waits for a part of this rank that all ranks have completed and that is not extracted. Empty: all are extracted,
   // and all that this rank has sent is taken.
   std::optional<int> next();
