@@ -15,6 +15,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/table/column_values.hpp"
 #include "waywiser/table/row_hash.hpp"
 #include "waywiser/table/shuffle.hpp"
 
@@ -58,12 +59,12 @@ class PyShuffle {
       : group_(nb::borrow(group)) {
     Group& of = nb::cast<Group&>(group_);
     const ArrowSchema* given = schema.is_none() ? nullptr : &schema_in(schema);
-    const auto parsed = [&] {
+    const auto own = [&]() -> const ArrowSchema& {
       if (given == nullptr) throw Error(ErrorKind::invalid_input, failed);
-      return parse_schema(*given);
+      return *given;
     };
     const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose, memory("memory"), spill};
-    without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, parsed, options); });
+    without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, own, options); });
   }
   PyShuffle(PyShuffle&&) = default;
   PyShuffle& operator=(PyShuffle&&) = default;

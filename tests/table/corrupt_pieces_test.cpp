@@ -6,6 +6,7 @@
 #include "tests/table/made_up_table.hpp"
 #include "waywiser/table/mix.hpp"
 #include "waywiser/table/schema_agreement.hpp"
+#include "waywiser/table/piece_exchange.hpp"
 #include "waywiser/table/shuffle.hpp"
 
 namespace waywiser {
