@@ -24,6 +24,7 @@ set(public_headers
   offload/array_head.hpp offload/connect.hpp offload/data_road.hpp offload/launch.hpp offload/remote_driver.hpp
   offload/remote_gpu.hpp offload/remote_times.hpp
   storage/file.hpp storage/file_part.hpp storage/file_plan.hpp
+  table/arrow_interface.h table/batch.hpp table/shuffle.hpp table/shuffle_counts.hpp table/shuffle_options.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/unique_id.hpp comm/bootstrap/endpoint.hpp comm/message/on_failure.hpp
   base/secret.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 

@@ -15,6 +15,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/table/column_values.hpp"
 #include "waywiser/table/row_hash.hpp"
 #include "waywiser/table/shuffle.hpp"
 
@@ -58,12 +59,12 @@ class PyShuffle {
       : group_(nb::borrow(group)) {
     Group& of = nb::cast<Group&>(group_);
     const ArrowSchema* given = schema.is_none() ? nullptr : &schema_in(schema);
-    const auto parsed = [&] {
+    const auto own = [&]() -> const ArrowSchema& {
       if (given == nullptr) throw Error(ErrorKind::invalid_input, failed);
-      return parse_schema(*given);
+      return *given;
     };
     const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose, memory("memory"), spill};
-    without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, parsed, options); });
+    without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, own, options); });
   }
   PyShuffle(PyShuffle&&) = default;
   PyShuffle& operator=(PyShuffle&&) = default;
@@ -85,6 +86,9 @@ class PyShuffle {
   void finish() {
     without_gil([&] { shuffle_->finish(); });
   }
+  void take_all() {
+    without_gil([&] { shuffle_->take_all(); });
+  }
   std::optional<int> next() {
     std::optional<int> part;
     without_gil([&] { part = shuffle_->next(); });
@@ -98,6 +102,7 @@ class PyShuffle {
     return all;
   }
   std::string way_to(int rank, Bytes bytes) const { return shuffle_->way_to(rank, bytes); }
+  int parts() const { return shuffle_->parts(); }
   Bytes piece() const { return shuffle_->piece(); }
   nb::dict counts() const {
     const ShuffleCounts counts = shuffle_->counts();
@@ -156,8 +161,10 @@ void bind_table(nb::module_& m) {
       .def("insert_by_hash", &PyShuffle::insert_by_hash, "array"_a, "keys"_a)
       .def("complete", &PyShuffle::complete, "part"_a)
       .def("finish", &PyShuffle::finish)
+      .def("take_all", &PyShuffle::take_all)
       .def("next", &PyShuffle::next)
       .def("extract", &PyShuffle::extract, "part"_a)
+      .def("parts", &PyShuffle::parts)
       .def("piece", &PyShuffle::piece)
       .def("way_to", &PyShuffle::way_to, "rank"_a, "bytes"_a)
       .def("counts", &PyShuffle::counts);

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "offload": {"base", "device", "kernels", "comm", "collective", "group"},
     "table": {"base", "device", "policy", "storage", "comm", "group"},
     "storage": {"base", "device", "policy"},
-    "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload", "storage"},
+    "c": {"base", "device", "path", "topology", "measure", "policy", "comm", "group", "halo", "offload", "storage", "table"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group", "heap"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }

@@ -77,10 +77,12 @@ def test_c(prefix: Path, tmp_path: Path) -> None:
     assert [line for line in said.splitlines() if not line.startswith("ucx: ")] == []
 
 
-def test_c_grid(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path).with_name("grid")
-    for ranks in (1, 2, 5):
-        assert run(program, ranks) == [f"rank {rank} of {ranks}: ghosts are right" for rank in range(ranks)]
+def test_c_grid_and_tables(prefix: Path, tmp_path: Path) -> None:
+    program = build("c", prefix, tmp_path)
+    for name, said in (("grid", "ghosts are right"), ("tables", "all rows")):
+        for ranks in (1, 2, 5):
+            lines = run(program.with_name(name), ranks)
+            assert lines == [f"rank {rank} of {ranks}: {said}" for rank in range(ranks)]
 
 
 def test_c_remote(prefix: Path, tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_c_remote(prefix: Path, tmp_path: Path) -> None:
 
 
 def test_the_c_programs_call_every_function() -> None:
-    program = "".join((HERE / f"c/{name}.c").read_text() for name in ("main", "grid", "remote"))
+    program = "".join((HERE / f"c/{name}.c").read_text() for name in ("main", "grid", "tables", "remote"))
     functions = re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text())
     assert len(functions) > 50
     assert [name for name in functions if f"{name}(" not in program] == []

@@ -23,11 +23,16 @@ CPP: dict[str, tuple[str, ...]] = {
         "Group& group, int device, cudaStream_t stream, Stream* borrowed",
         "Heap& heap, Stream& stream, ConstRegion data, int right, int left, std::size_t offset, HeapTeam& team",
     ),
+    "docs/tables.md": (
+        "Group& group, ArrowSchema& schema, Batch& batch, std::span<const int> key_columns, void work(int, ArrowArray)",
+    ),
 }
 C = {
     "docs/halo.md": "ww_group* group, double* pressure, float* velocity, int steps, void compute(double*, float*)",
     "docs/programs.md": "double* x, double* total, size_t n",
     "docs/storage.md": "double* field, size_t n",
+    "docs/tables.md": "ww_group* group, struct ArrowSchema* schema, struct ArrowArray* batch, int* key_columns, "
+    "void work(int, struct ArrowArray*)",
 }
 # Their code is an excerpt of these.
 QUOTED = {

@@ -59,6 +59,49 @@ def test_what_exceeds_the_memory_goes_to_files_and_comes_back(tmp_path: Path) ->
     assert len(lines) == 6 and all("nowhere" in line for line in lines[4:]), lines
 
 
+def test_joins_sums_and_order_keep_their_budget_and_memory(tmp_path: Path) -> None:
+    folder = tmp_path / "spill"
+    folder.mkdir()
+    code = f"""
+    made = []
+    start = table.Shuffle._start
+    table.Shuffle._start = lambda shuffle, *given: (made.append(shuffle), start(shuffle, *given))[1]
+    rows = np.arange(40_000)
+    a = pa.table({{"k": rows * 7 % 40_009, "a": rows + 40_000 * group.rank}})
+    b = pa.table({{"k": rows * 5 % 40_009, "text": ["y" * (i % 20) for i in rows]}})
+    calls = {{
+        "merge": lambda **options: table.merge(group, a, b, "k", **options),
+        "group_by": lambda **options: table.group_by(group, a, "k", [("a", "sum")], **options),
+        "sort": lambda **options: table.sort(group, a, [("k", "descending"), "a"], **options),
+    }}
+    small = {{"budget": 1 << 16, "piece": 1 << 13, "parts": 6, "memory": 1 << 16, "spill": {str(folder)!r}}}
+    for name, call in calls.items():
+        made.clear()
+        wanted, got = (pa.concat_tables(group.all_gather_objects(call(**options))) for options in ({{}}, small))
+        if name != "sort":
+            order = [(column, "ascending") for column in got.column_names]
+            wanted, got = wanted.sort_by(order), got.sort_by(order)
+        assert len(got) > 39_000 and got.equals(wanted), name
+        for counts in (shuffle.counts() for shuffle in made[len(made) // 2 :]):
+            come = sum(peer.bytes_in for peer in counts.peers)
+            assert counts.most_under_way <= (1 << 16) + 2 * (1 << 13), (name, counts.most_under_way)
+            assert 0 < come - (1 << 16) - (1 << 14) <= counts.spilled <= come, (name, counts.spilled, come)
+        said(lambda: call(parts=3 if odd else 2))
+        said(lambda: call(memory=4096))
+    made.clear()
+    group.barrier()
+    assert not os.listdir({str(folder)!r})
+    """
+    status, lines, errors = run(2, TABLES + code)
+    assert (status, errors) == (0, ""), errors
+    together = "a limit of memory and a folder for what is above it come together"
+    wrong = "parts=3 is no multiple of 2, the number of ranks"
+    assert lines == sorted([
+        *6 * [f"InputError: rank 1: {wrong}"],
+        *6 * [f"InputError: rank 0: a shuffle of tables: {together}"],
+    ]), lines  # fmt: skip
+
+
 def test_a_key_with_many_rows_is_split_in_a_join() -> None:
     code = """
     from waywiser.table.skew import buckets, split_of

@@ -7,6 +7,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy
 import pyarrow as pa
@@ -34,6 +35,11 @@ def require(same: bool, what: object) -> None:
         raise AssertionError(what)
 
 
+def limits(group: waywiser.Group, chance: random.Random) -> dict[str, Any]:
+    """One part for each rank, or more."""
+    return SMALL | chance.choice([{}, {"parts": 3 * group.size}])
+
+
 def shuffled(group: waywiser.Group, chance: random.Random) -> None:
     kinds = [*chance.sample(list(cases.KINDS), 3), *chance.sample(list(cases.NESTED), 2)]
     whole = cases.table(kinds, chance.choice(cases.ROWS), chance.choice([0, 0.3]), chance)
@@ -57,13 +63,13 @@ def merged(group: waywiser.Group, chance: random.Random) -> None:
     left, right = (cases.cut(each, group.rank, group.size, chance) for each in whole)
     left_on, right_on = [f"l{i}" for i in range(len(keys))], [f"r{i}" for i in range(len(keys))]
     for how, join in JOINS.items():
-        got = table.merge(group, left, right, left_on=left_on, right_on=right_on, how=how, **SMALL)  # type: ignore[arg-type]
+        got = table.merge(group, left, right, left_on=left_on, right_on=right_on, how=how, **limits(group, chance))  # type: ignore[arg-type]
         got.validate(full=True)
         wanted = whole_join(whole, left_on, right_on, join)
         everything = all_rows(group, got)
         same = cases.sorted_rows(everything.select(wanted.column_names)) == cases.sorted_rows(wanted)
         require(same, (how, kinds, everything.num_rows, wanted.num_rows))
-    got = table.merge(group, left, right, left_on=left_on, right_on=right_on, nulls_equal=True, **SMALL)
+    got = table.merge(group, left, right, left_on=left_on, right_on=right_on, nulls_equal=True, **limits(group, chance))
     counts = [Counter(map(repr, zip(*each.select(keys).to_pydict().values(), strict=True)))
               for each, keys in zip(whole, (left_on, right_on), strict=True)]  # fmt: skip
     matches = sum(count * counts[1][key] for key, count in counts[0].items())
@@ -96,7 +102,7 @@ def grouped(group: waywiser.Group, chance: random.Random) -> None:
     by = [f"c{i}" for i in range(len(keys))]
     wanted = [(f"c{len(keys)}", name) for name in ("sum", "count", "min", "max", "mean")]
     wanted += [(f"c{len(keys) + 1}", "mean"), (f"c{len(keys) + 2}", "sum"), (f"c{len(keys) + 3}", "mean")]
-    got = all_rows(group, table.group_by(group, mine, by, wanted, **SMALL))  # type: ignore[arg-type]
+    got = all_rows(group, table.group_by(group, mine, by, wanted, **limits(group, chance)))  # type: ignore[arg-type]
     decoded = pa.table({name: plain(whole[name]) if name in by else whole[name] for name in whole.column_names})
     one = decoded.group_by(by).aggregate(wanted)
     require(got.column_names == by + [f"{column}_{name}" for column, name in wanted], got.column_names)
@@ -109,7 +115,7 @@ def in_order(group: waywiser.Group, chance: random.Random) -> None:
     whole = whole.append_column("row", pa.array(range(whole.num_rows), pa.int64()))
     mine = cases.cut(whole, group.rank, group.size, chance)
     by = [(f"c{i}", chance.choice(["ascending", "descending"])) for i in range(len(keys))]
-    got = all_rows(group, table.sort(group, mine, by, **SMALL))  # type: ignore[arg-type]
+    got = all_rows(group, table.sort(group, mine, by, **limits(group, chance)))  # type: ignore[arg-type]
     wanted = whole.take(pa.compute.sort_indices(whole, sort_keys=by))
     require(got["row"].to_pylist() == wanted["row"].to_pylist(), (by, keys))
     require(list(map(repr, got.to_pylist())) == list(map(repr, wanted.to_pylist())), (by, keys))

@@ -6,6 +6,7 @@
 #include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/table/made_up_table.hpp"
+#include "waywiser/table/refused_shuffle.hpp"
 #include "waywiser/table/shuffle.hpp"
 #include "waywiser/table/spilled_pieces.hpp"
 

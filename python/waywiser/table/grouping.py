@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places
-from waywiser.table.shuffle import BUDGET, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -25,8 +26,11 @@ def group_by(
     by: str | Sequence[str],
     aggregates: Sequence[tuple[str, Aggregate]],
     *,
+    parts: int | None = None,
     budget: int = BUDGET,
     piece: int | None = None,
+    memory: int | None = None,
+    spill: str | os.PathLike[str] | None = None,
 ) -> Frame:
     """One row for each key of all ranks: this rank's part of the result, in the library of `data`. All ranks call it.
 
@@ -35,25 +39,28 @@ def group_by(
     there is no value. A null is a key of its own, as is NaN. Each rank first aggregates its own rows, so that one row
     for each key moves. Keys that are dictionaries come out as their values.
 
-    `budget` and `piece` as in `Shuffle`. Raises as `Shuffle`; InputError at all ranks for columns that are not there
+    `parts`, `budget`, `piece`, `memory` and `spill` as in `Shuffle`; `parts` is a multiple of the number of ranks, and
+    a rank aggregates one after the other. Raises as `Shuffle`; InputError at all ranks for columns that are not there
     and for types that pyarrow does not aggregate; the mean of decimals of 256 bits is not served.
     """
     frames: list[Given] = []
     tables: list[Any] = []
     keys: list[str] = []
+    limits = Limits(parts, budget, piece, memory, spill)
 
     def make() -> Any:
+        limits.check_parts(group.size)
         frames.append(given(data))
         keys.extend(names(by, "by"))
         tables.append(_own(frames[0].table, keys, aggregates))
         return tables[0].schema
 
-    shuffle = Shuffle._of(group, make, f"a group_by of {by}: {aggregates}", None, budget, piece)
+    shuffle = Shuffle._of(group, make, f"a group_by of {by}: {aggregates}", limits)
     places_of_keys = tables[0].column_names[: len(keys)]
     shuffle.insert(tables[0], on=places_of_keys)
-    parts = [(name, _OF_PARTS[name.split("_")[0]]) for name in tables[0].column_names[len(keys) :]]
-    whole = one_part(shuffle).group_by(places_of_keys).aggregate(parts)
-    return frames[0].back(_result(whole, keys, aggregates, frames[0].table.schema))
+    wanted = [(name, _OF_PARTS[name.split("_")[0]]) for name in tables[0].column_names[len(keys) :]]
+    of_all = whole([rows.group_by(places_of_keys).aggregate(wanted) for _, rows in shuffle])
+    return frames[0].back(_result(of_all, keys, aggregates, frames[0].table.schema))
 
 
 def _own(table: Any, keys: list[str], aggregates: Any) -> Any:
@@ -83,12 +90,12 @@ def _check(table: Any, aggregates: Any) -> None:
             raise InputError(f"the mean of decimals of 256 bits, as {column!r} is, is not served: take sum and count")
 
 
-def _result(whole: Any, keys: list[str], aggregates: Any, types: Any) -> Any:
+def _result(of_all: Any, keys: list[str], aggregates: Any, types: Any) -> Any:
     pa = arrow()
     columns = list(dict.fromkeys(column for column, _ in aggregates))
-    made = [whole[f"k{i}"] for i in range(len(keys))]
+    made = [of_all[f"k{i}"] for i in range(len(keys))]
     for column, name in aggregates:
-        parts = [whole[f"{part}_{columns.index(column)}_{_OF_PARTS[part]}"] for part in _PARTS[name]]
+        parts = [of_all[f"{part}_{columns.index(column)}_{_OF_PARTS[part]}"] for part in _PARTS[name]]
         if name == "mean":
             made.append(_mean(types.field(column).type, *parts))
         else:

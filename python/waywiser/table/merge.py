@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.errors import InputError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places, value_type
-from waywiser.table.shuffle import BUDGET, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 from waywiser.table.skew import give, split_of
 
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ def merge(
     how: How = "inner",
     nulls_equal: bool = False,
     suffix: str = "_right",
+    parts: int | None = None,
     budget: int = BUDGET,
     piece: int | None = None,
+    memory: int | None = None,
+    spill: str | os.PathLike[str] | None = None,
 ) -> Frame:
     """Joins the rows of all ranks: this rank's part of the result, in the library of `left`. All ranks call it.
 
@@ -51,29 +55,35 @@ def merge(
     NaN, and the two zeros of floating point differ. Keys that are dictionaries come out as their values. Rows of one
     key come to one rank, but for a key with more rows than a rank's part of all, in a join that is not "outer".
 
-    `budget` and `piece` as in `Shuffle`, for each of the tables. Raises as `Shuffle`; InputError at all ranks for
+    `parts`, `budget`, `piece`, `memory` and `spill` as in `Shuffle`, for each of the tables; `parts` is a multiple of
+    the number of ranks. A rank joins one part after the other, so that more of them, with `memory`, need less of it;
+    its result has their rows by part. Raises as `Shuffle`; InputError at all ranks for
     columns that are not there, and for keys of unlike types.
     """
     plans: list[_Plan] = []
+    limits = Limits(parts, budget, piece, memory, spill)
 
     def left_schema() -> Any:
+        limits.check_parts(group.size)
         plans.append(_plan(left, right, on, left_on, right_on, how, suffix))
         return plans[0].left.table.schema
 
     purpose = f"a merge, {how}, of {on or left_on} and {on or right_on}, nulls_equal={bool(nulls_equal)}"
-    from_left = Shuffle._of(group, left_schema, purpose, None, budget, piece)
+    from_left = Shuffle._of(group, left_schema, purpose, limits)
     plan = plans[0]
-    from_right = Shuffle._of(group, lambda: plan.right.table.schema, purpose + ", right", None, budget, piece)
+    from_right = Shuffle._of(group, lambda: plan.right.table.schema, purpose + ", right", limits)
     keeps_left, keeps_right = how in ("left", "outer", "anti"), how in ("right", "outer")
     split = split_of(group, [(plan.left.table, plan.left_keys), (plan.right.table, plan.right_keys)], how)
     ranks = group.rank, group.size
     table = _travelling(from_left, plan.left.table, plan.left_keys, nulls_equal, keeps_left, group.rank)
     give(from_left, table, plan.left_keys, split, 0, *ranks)
-    mine = one_part(from_left)  # before the other begins: a rank that waits in one shuffle takes nothing of another
+    from_left.take_all()  # before the other begins: a rank that waits in one shuffle takes nothing of another
     table = _travelling(from_right, plan.right.table, plan.right_keys, nulls_equal, keeps_right, group.rank)
     give(from_right, table, plan.right_keys, split, 1, *ranks)
-    others = one_part(from_right)
-    return plan.left.back(_joined(plan, mine, others, how, nulls_equal))
+    from_right.take_all()
+    mine = range(group.rank, from_left.parts, group.size)
+    joined = [_joined(plan, from_left.extract(part), from_right.extract(part), how, nulls_equal) for part in mine]
+    return plan.left.back(whole(joined))
 
 
 def _plan(left: Frame, right: Frame, on: Any, left_on: Any, right_on: Any, how: str, suffix: str) -> _Plan:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from waywiser.table.frames import Frame, Given, given, names, places
-from waywiser.table.shuffle import BUDGET, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -51,9 +51,9 @@ def shuffle(
         places(mine[0].table, keys, "on")
         return mine[0].table.schema
 
-    moved = Shuffle._of(group, make, f"a shuffle on {_words(on)}", None, budget, piece)
+    moved = Shuffle._of(group, make, f"a shuffle on {_words(on)}", Limits(None, budget, piece))
     moved.insert(mine[0].table, on=keys)
-    return mine[0].back(one_part(moved))
+    return mine[0].back(whole([rows for _, rows in moved]))
 
 
 def _words(on: Any) -> str:

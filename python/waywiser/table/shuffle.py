@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 BUDGET, PIECE = 256 << 20, 1 << 20  # PIECE: without a plan
 
 
+class Limits(NamedTuple):
+    """What a call that makes a shuffle has for it, in the words of `Shuffle`."""
+
+    parts: int | None = None
+    budget: int = BUDGET
+    piece: int | None = None
+    memory: int | None = None
+    spill: str | os.PathLike[str] | None = None
+
+    def check_parts(self, ranks: int) -> None:
+        """Raises InputError unless each rank has as many parts as the others, which a whole result needs."""
+        if self.parts is not None and (_number("parts", self.parts, 1) % ranks):
+            raise InputError(f"parts={self.parts} is no multiple of {ranks}, the number of ranks")
+
+
 class PeerCounts(NamedTuple):
     """Between this rank and another one, or itself. The seconds are those in which at least one piece was under way,
     as this rank has noticed it between its other work; `ways` are those of the pieces out.
@@ -83,28 +98,18 @@ class Shuffle:
         def make() -> pyarrow.Schema:
             return schema if isinstance(schema, pa.Schema) else given(schema, "schema").table.schema
 
-        self._start(group, make, "a shuffle", parts, budget, piece, memory, spill)
+        self._start(group, make, "a shuffle", Limits(parts, budget, piece, memory, spill))
 
     @classmethod
-    def _of(
-        cls,
-        group: Group,
-        make: Callable[[], pyarrow.Schema],
-        purpose: str,
-        parts: int | None = None,
-        budget: int = BUDGET,
-        piece: int | None = None,
-    ) -> Shuffle:
+    def _of(cls, group: Group, make: Callable[[], pyarrow.Schema], purpose: str, limits: Limits) -> Shuffle:
         made = cls.__new__(cls)
-        made._start(group, make, purpose, parts, budget, piece)
+        made._start(group, make, purpose, limits)
         return made
 
-    def _start(
-        self, group: Group, make: Callable[[], Any], purpose: str, parts: int | None, budget: int, piece: int | None,
-        memory: int | None = None, spill: str | os.PathLike[str] | None = None,
-    ) -> None:  # fmt: skip
+    def _start(self, group: Group, make: Callable[[], Any], purpose: str, limits: Limits) -> None:
         from waywiser import _core
 
+        parts, budget, piece, memory, spill = limits
         schema, failed, count, sizes, kept, folder = None, "", 0, (BUDGET, 0), 0, ""
         try:
             count = 0 if parts is None else _number("parts", parts, 1)
@@ -121,6 +126,7 @@ class Shuffle:
         self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed, kept, folder)
         assert schema is not None
         self.schema: pyarrow.Schema = schema
+        self.parts: int = self._core.parts()
         self._group, self._piece = group, self._core.piece()
         self._began, self._seconds = time.perf_counter(), 0.0
 
@@ -151,6 +157,13 @@ class Shuffle:
     def finish(self) -> None:
         """This rank inserts no more into any part. Raises as insert."""
         self._core.finish()
+
+    def take_all(self) -> None:
+        """Finishes, then waits until all that comes to this rank has come, and all that it has sent is taken:
+        `extract` waits for nobody then, and the group is free for other calls. Raises as insert.
+        """
+        self.finish()
+        self._core.take_all()
 
     def extract(self, part: int) -> pyarrow.Table:
         """The rows of a part of this rank, by the rank that gave them, then in the order of its inserts. Waits until
@@ -224,7 +237,6 @@ def _unlike(mine: Any, wanted: Any) -> str:
     return f"{len(mine)} columns, not {len(wanted)}"
 
 
-def one_part(shuffle: Shuffle) -> Any:
-    """All rows that come to this rank."""
-    tables = [table for _, table in shuffle]
-    return arrow().concat_tables(tables) if tables else shuffle.schema.empty_table()
+def whole(tables: Sequence[Any]) -> Any:
+    """The rows of one table or more, in their order."""
+    return tables[0] if len(tables) == 1 else arrow().concat_tables(tables).unify_dictionaries()

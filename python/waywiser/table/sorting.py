@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places
-from waywiser.table.shuffle import BUDGET, Shuffle, one_part
+from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -21,8 +22,11 @@ def sort(
     data: Frame,
     by: str | Sequence[str | tuple[str, Order]],
     *,
+    parts: int | None = None,
     budget: int = BUDGET,
     piece: int | None = None,
+    memory: int | None = None,
+    spill: str | os.PathLike[str] | None = None,
 ) -> Frame:
     """The rows of all ranks in order: this rank's part, in the library of `data`. All ranks call it.
 
@@ -30,28 +34,34 @@ def sort(
     at one rank, in the order of ranks, then of their rows. The parts are about equal, unless many rows have equal keys:
     samples of all ranks' keys decide.
 
-    `budget` and `piece` as in `Shuffle`. Raises as `Shuffle`; InputError at all ranks for columns that are not there,
+    `parts`, `budget`, `piece`, `memory` and `spill` as in `Shuffle`; `parts` is a multiple of the number of ranks, and
+    a rank sorts one after the other. Raises as `Shuffle`; InputError at all ranks for columns that are not there,
     and for types that pyarrow does not sort.
     """
     frames: list[Given] = []
     sorted_tables: list[Any] = []
     keys: list[tuple[str, str]] = []
+    limits = Limits(parts, budget, piece, memory, spill)
 
     def make() -> Any:
+        limits.check_parts(group.size)
         frames.append(given(data))
         keys.extend(_keys(by))
         places(frames[0].table, names([name for name, _ in keys], "by"), "by")
         sorted_tables.append(_sorted(frames[0].table, keys))
         return frames[0].table.schema
 
-    shuffle = Shuffle._of(group, make, f"a sort by {by}", None, budget, piece)
+    shuffle = Shuffle._of(group, make, f"a sort by {by}", limits)
     table = sorted_tables[0]
     own = _key_table(table, keys)
-    cuts = _cuts(group, own, keys)
+    cuts = _cuts(group, own, keys, shuffle.parts)
     ends = [*_places_of_cuts(cuts, own, keys), table.num_rows]
-    for part, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        shuffle.insert(table.slice(begin, end - begin), part=part)
-    return frames[0].back(_sorted(one_part(shuffle).unify_dictionaries(), keys))
+    of_rank = shuffle.parts // group.size
+    for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        owner, place = divmod(number, of_rank)
+        shuffle.insert(table.slice(begin, end - begin), part=place * group.size + owner)
+    in_order = {part: _sorted(rows.unify_dictionaries(), keys) for part, rows in shuffle}
+    return frames[0].back(whole([in_order[part] for part in sorted(in_order)]))
 
 
 def _keys(by: Any) -> list[tuple[str, str]]:
@@ -78,17 +88,17 @@ def _sorted(table: Any, keys: list[tuple[str, str]]) -> Any:
     return table.take(_order(_key_table(table, keys), keys))
 
 
-def _cuts(group: Group, own: Any, keys: list[tuple[str, str]]) -> Any:
+def _cuts(group: Group, own: Any, keys: list[tuple[str, str]], parts: int) -> Any:
     """The first keys of all parts but the first. `own`: the sorted keys of this rank."""
     import numpy
 
     counts = group.all_gather(numpy.array([own.num_rows], numpy.int64))
-    wanted = SAMPLES * group.size * own.num_rows
+    wanted = SAMPLES * parts * own.num_rows
     samples = -(-wanted // max(int(counts.sum()), 1))
     chosen = (numpy.arange(samples) * own.num_rows + own.num_rows // 2) // max(samples, 1)
     every = _gathered(group, own.take(numpy.minimum(chosen, max(own.num_rows - 1, 0))))
     every = every.take(_order(every, keys))
-    cuts = numpy.arange(1, group.size) * every.num_rows // group.size
+    cuts = numpy.arange(1, parts) * every.num_rows // parts
     return every.take(cuts if every.num_rows else cuts[:0])
 
 

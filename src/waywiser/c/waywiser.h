@@ -106,6 +106,11 @@ typedef struct ww_stream ww_stream;
 typedef struct ww_remote ww_remote;
 typedef struct ww_plan ww_plan;
 typedef struct ww_file ww_file;
+typedef struct ww_shuffle ww_shuffle;
+
+/* Of Apache Arrow's C data interface, as its headers declare them; waywiser/table/arrow_interface.h is one. */
+struct ArrowSchema;
+struct ArrowArray;
 
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
  * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
@@ -301,8 +306,8 @@ WW_API int ww_abort(ww_group* group, const char* why);
 WW_API int ww_failure(const ww_group* group);
 /* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
-/* The same as jobs of their own, joined with the options of `group`: a failure ends one of them, or `group`, and not the
- * others, and errors number its ranks from 0. Each is closed by itself. */
+/* The same as jobs of their own, joined with the options of `group`: a failure ends one of them, or `group`, and not
+ * the others, and errors number its ranks from 0. Each is closed by itself. */
 WW_API int ww_split_apart(ww_group* group, int color, int key, ww_group** part);
 /* The ranks on this rank's machine form a group, ordered by key, then rank. Collective. */
 WW_API int ww_split_by_machine(ww_group* group, int key, ww_group** part);
@@ -564,6 +569,43 @@ WW_API int ww_file_write(ww_file* file, uint64_t offset, const void* data, size_
 WW_API int ww_file_close(ww_file* file);
 /* Discards what was written and not closed. NULL is allowed. */
 WW_API void ww_file_free(ww_file* file);
+
+/* Shuffles of tables in host memory: rows to the ranks that own their parts, part p to rank p % size. Each rank inserts
+ * what it has and extracts its parts when all ranks have completed them; there is no barrier. A rank takes what comes
+ * to it in these calls only: other calls of the group come before the first insert, or after ww_shuffle_take_all or the
+ * last part. The group must outlive the shuffle, whose waits are at most as long as the group's. Errors: invalid input,
+ * timeout, io; corrupt, at all ranks, if the rows of a part are not those that were sent.
+ * ------------
+ */
+
+/* Collective. parts: 0 for one for each rank; budget: bytes of pieces under way at this rank, out and in, 0 for 256
+ * MiB; piece: bytes of rows in one message, at most, 0 for those of the plan; memory: bytes of what has come and is not
+ * extracted, above which it goes to a file in the folder `spill`: 0 and NULL or "" for no limit. The schema stays the
+ * caller's, and is needed until this returns. What one rank has wrong, or otherwise than rank 0, is an error at all
+ * ranks before any row moves. Errors also: unavailable for a type that is not served. */
+WW_API int ww_shuffle_begin(ww_group* group, const struct ArrowSchema* schema, int parts, uint64_t budget,
+                            uint64_t piece, uint64_t memory, const char* spill, ww_shuffle** shuffle);
+/* All rows of a batch, an array of structs of the schema, into one part. Waits for room. The batch stays the caller's,
+ * and may be released when this returns. What is refused as invalid input is so at this rank alone, and has not moved.
+ */
+WW_API int ww_shuffle_insert(ww_shuffle* shuffle, const struct ArrowArray* batch, int part);
+/* Each row by the hash of its values in these columns, of which there are `count`. Errors also: unavailable for keys
+ * that have no hash. */
+WW_API int ww_shuffle_insert_by(ww_shuffle* shuffle, const struct ArrowArray* batch, const int* columns, size_t count);
+/* This rank inserts no more into the part; into any. */
+WW_API int ww_shuffle_complete(ww_shuffle* shuffle, int part);
+WW_API int ww_shuffle_finish(ww_shuffle* shuffle);
+/* Waits, behind ww_shuffle_finish, until all that comes to this rank has come and all that it has sent is taken. */
+WW_API int ww_shuffle_take_all(ww_shuffle* shuffle);
+/* Waits for a part of this rank that all ranks have completed and of which nothing is extracted; -1 if there will be
+ * none, and all that this rank has sent is taken. */
+WW_API int ww_shuffle_next(ww_shuffle* shuffle, int* part);
+/* The next batch of a part of this rank, by the rank that gave it, then in the order of its inserts; the first waits
+ * until all ranks have completed the part. The caller owns it and calls batch->release; behind the last one, once,
+ * batch->release is NULL. */
+WW_API int ww_shuffle_extract(ww_shuffle* shuffle, int part, struct ArrowArray* batch);
+/* NULL is allowed. A shuffle that is not over ends the group. */
+WW_API void ww_shuffle_free(ww_shuffle* shuffle);
 
 /* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
  * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run, ww_remote_launch, ww_remote_record, ww_remote_wait

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/table/arrow_interface.hpp"
+#include "waywiser/table/arrow_interface.h"
 
 namespace waywiser {
 namespace {
@@ -108,6 +108,14 @@ bool read_format(ColumnType& type) {
   throw Error(kind, "column " + quoted(path, 60) + ": " + why);
 }
 
+// As many as it says.
+bool has_children(const ArrowSchema& schema) {
+  if (schema.n_children == 0) return true;
+  return schema.n_children > 0 && schema.children != nullptr &&
+         std::none_of(schema.children, schema.children + schema.n_children,
+                      [](const ArrowSchema* child) { return child == nullptr; });
+}
+
 std::size_t children_of(ColumnLayout layout, const ArrowSchema& schema) {
   if (layout == ColumnLayout::structure) return static_cast<std::size_t>(schema.n_children);
   return layout == ColumnLayout::list || layout == ColumnLayout::fixed_list ? 1 : 0;
@@ -122,7 +130,7 @@ ColumnType parse_column(const ArrowSchema& schema, const std::string& above, int
   type.format = schema.format;
   if (!read_format(type) || depth > deepest)
     refuse_column(ErrorKind::unavailable, path, "its type, " + quoted(type.format, 40) + " in Arrow, is not served");
-  if (schema.n_children < 0 || static_cast<std::size_t>(schema.n_children) != children_of(type.layout, schema))
+  if (!has_children(schema) || static_cast<std::size_t>(schema.n_children) != children_of(type.layout, schema))
     refuse_column(ErrorKind::invalid_input, path, std::to_string(schema.n_children) + " columns lie in it");
   if (schema.dictionary != nullptr) {
     if (type.layout != ColumnLayout::fixed || type.format.size() != 1)
@@ -181,7 +189,7 @@ std::vector<int> TableSchema::places_of(const std::vector<std::string>& names) c
 
 TableSchema parse_schema(const ArrowSchema& schema) {
   if (schema.release == nullptr || schema.format == nullptr || std::string_view(schema.format) != "+s" ||
-      schema.n_children < 0)
+      !has_children(schema))
     throw Error(ErrorKind::invalid_input, "a schema of a table was expected");
   TableSchema table;
   std::set<std::string_view> names;

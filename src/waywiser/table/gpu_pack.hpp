@@ -5,7 +5,7 @@
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/device/region.hpp"
-#include "waywiser/table/batch.hpp"
+#include "waywiser/table/column_values.hpp"
 #include "waywiser/table/pack.hpp"
 
 namespace waywiser {

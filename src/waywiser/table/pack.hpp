@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "waywiser/base/units.hpp"
-#include "waywiser/table/batch.hpp"
+#include "waywiser/table/column_values.hpp"
 #include "waywiser/table/row_set.hpp"
 
 namespace waywiser {

@@ -4,9 +4,9 @@
 
 namespace waywiser {
 
-void PathCounts::add(std::string_view way, Bytes bytes) {
-  auto found = std::ranges::find(ways, way, &WayCounts::way);
-  if (found == ways.end()) found = ways.insert(found, {std::string(way)});
+void add_piece(PathCounts& counts, std::string_view way, Bytes bytes) {
+  auto found = std::ranges::find(counts.ways, way, &WayCounts::way);
+  if (found == counts.ways.end()) found = counts.ways.insert(found, {std::string(way)});
   ++found->pieces, found->bytes += bytes;
 }
 

@@ -1,28 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "waywiser/base/units.hpp"
+#include "waywiser/table/shuffle_counts.hpp"
 
 namespace waywiser {
 
-// Pieces that have gone to one rank by one way.
-struct WayCounts {
-  std::string way;  // see message_way()
-  std::uint64_t pieces = 0, bytes = 0;
-};
-
-// Pieces with bytes between this rank and another one. The seconds are those in which at least one was under way, as
-// this rank has noticed in its turns.
-struct PathCounts {
-  Seconds seconds_out = 0, seconds_in = 0;
-  std::vector<WayCounts> ways;
-
-  void add(std::string_view way, Bytes bytes);
-};
+void add_piece(PathCounts& counts, std::string_view way, Bytes bytes);
 
 // Adds up the time in which at least one of several things is under way.
 class BusyTime {

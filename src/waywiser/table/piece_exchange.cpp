@@ -104,7 +104,7 @@ void PieceExchange::note_sent(const Outgoing& piece) {
   out_ -= piece.bytes;
   const auto to = static_cast<std::size_t>(piece.to);
   paths_[to].seconds_out += busy_[to].out.end(now_seconds());
-  paths_[to].add(message_way(group_, piece.to, place_, piece.bytes), piece.bytes);
+  add_piece(paths_[to], message_way(group_, piece.to, place_, piece.bytes), piece.bytes);
 }
 
 void PieceExchange::wait() {

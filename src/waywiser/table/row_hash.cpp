@@ -120,7 +120,10 @@ std::vector<std::uint64_t> hashes_of_dictionary(const ColumnValues& values) {
 RowHashes::RowHashes(const TableSchema& schema, const ArrowArray& batch, std::span<const int> keys)
     : offset_(batch.offset) {
   for (const int key : keys) {
-    const ColumnValues values{schema.columns.at(static_cast<std::size_t>(key)), *batch.children[key]};
+    if (key < 0 || static_cast<std::size_t>(key) >= schema.columns.size())
+      throw Error(ErrorKind::invalid_input, "there is no column " + std::to_string(key) + " of a table of " +
+                                                std::to_string(schema.columns.size()));
+    const ColumnValues values{schema.columns[static_cast<std::size_t>(key)], *batch.children[key]};
     keys_.push_back({values, hashes_of_dictionary(values)});
   }
 }

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "waywiser/table/batch.hpp"
+#include "waywiser/table/column_values.hpp"
 
 namespace waywiser {
 

@@ -10,11 +10,11 @@ from waywiser import table
 
 def by_hand(group: ww.Group, data: table.Frame) -> None:
     moved = table.Shuffle(group, data, parts=3, budget=1 << 20, piece=1 << 12, memory=1 << 30, spill="/tmp")
-    assert moved.schema == data.schema
+    assert moved.schema == data.schema and moved.parts == 3
     moved.insert(data, on="k")
     moved.insert(data, part=0)
     moved.complete(1)
-    moved.finish()
+    moved.take_all()
     rows = 0
     if group.rank == 1:
         rows = moved.extract(1).num_rows
@@ -38,7 +38,7 @@ def main() -> None:
         by_hand(group, data)
         assert len(table.partition(data, "k", 2)) == 2
         assert table.merge(group, data, table.shuffle(group, data, "k"), "k", how=how).num_rows <= 6
-        assert table.group_by(group, data, "k", [("v", total)]).num_rows <= 3
+        assert table.group_by(group, data, "k", [("v", total)], parts=4, memory=1 << 30, spill="/tmp").num_rows <= 3
         first = table.sort(group, data, [("k", order)])
         assert group.rank == 1 or first["k"][0].as_py() == 2
         print(f"rank {group.rank}: every call", flush=True)

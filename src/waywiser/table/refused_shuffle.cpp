@@ -1,6 +1,7 @@
-#include "waywiser/table/shuffle_options.hpp"
+#include "waywiser/table/refused_shuffle.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/table/shuffle_options.hpp"
 
 namespace waywiser {
 namespace {

@@ -1,0 +1,261 @@
+#include "waywiser/table/shuffle_work.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/device/stream.hpp"
+#include "waywiser/group/group.hpp"
+#include "waywiser/group/inside.hpp"
+#include "waywiser/table/gpu_pack.hpp"
+#include "waywiser/table/mix.hpp"
+#include "waywiser/table/plan_piece.hpp"
+#include "waywiser/table/refused_shuffle.hpp"
+#include "waywiser/table/row_hash.hpp"
+#include "waywiser/table/schema_agreement.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::int64_t most_rows_at_once = 1 << 22;
+
+// What is left to the group.
+ShuffleOptions with_all(ShuffleOptions options, const Group& group) {
+  if (options.parts == 0) options.parts = group.size();
+  if (options.piece == 0)
+    options.piece = std::min(options.place.is_gpu() ? usual_piece : plan_piece(plan_of(group), usual_piece),
+                             std::max(usual_piece, options.budget / 4));
+  return options;
+}
+
+TableSchema agreed(Group& group, const std::function<const ArrowSchema&()>& schema, const ShuffleOptions& options) {
+  const auto parse = [&] {
+    check_options(options);
+    if (options.place.is_gpu() && options.place.index >= group.platform()->gpu_count())
+      refuse_shuffle("there is no " + text(options.place));
+    return parse_schema(schema());
+  };
+  const std::string where = options.place.is_gpu() ? " on GPUs" : "";
+  return agreed_schema(group, parse, options.purpose + " into " + std::to_string(options.parts) + " parts" + where);
+}
+
+// Its messages meet no others.
+Group own_group(Group& group) { return std::move(*group.split(0, group.rank())); }
+
+}  // namespace
+
+ShuffleWork::ShuffleWork(Group& group, const std::function<const ArrowSchema&()>& schema, ShuffleOptions options)
+    : group_(group),
+      options_(with_all(std::move(options), group)),
+      schema_(agreed(group, schema, options_)),
+      given_(static_cast<std::size_t>(options_.parts)),
+      taken_(schema_, options_, group.size(), group.rank()),
+      by_part_(options_.parts),
+      stream_(options_.place.is_gpu() ? group.platform()->open_stream(options_.place) : nullptr),
+      exchange_(own_group(group), options_.place, schema_.nodes(), options_.budget,
+                [this](ArrivedPiece&& piece) { arrive(std::move(piece)); }) {
+  counts_.peers.resize(static_cast<std::size_t>(group.size()));
+}
+
+ShuffleWork::~ShuffleWork() = default;
+
+int ShuffleWork::owner_of(int part) const {
+  check_part(part);
+  return part % group_.size();
+}
+
+void ShuffleWork::insert(const Batch& batch, int part) {
+  require_open(part);
+  check_batch(schema_, batch.array());
+  if (stream_) return add_rows_of_gpu(batch, part);
+  add_rows(batch, part, RowSet(0, batch.rows()));
+}
+
+void ShuffleWork::insert(const Batch& batch, std::span<const int> keys) {
+  if (keys.empty()) refuse_shuffle("no key is given");
+  if (stream_) throw Error(ErrorKind::unavailable, "a shuffle of tables: rows on GPUs are not hashed: name their part");
+  check_batch(schema_, batch.array());
+  const RowHashes hashes(schema_, batch.array(), keys);
+  if (std::ranges::any_of(given_, &Given::is_complete)) require_open(hashes, batch.rows());
+  for (std::int64_t first = 0, count = 0; first < batch.rows(); first += count) {
+    count = std::min({rows_at_once_ * parts() / 16 * 15 + 1,  // a piece for each part, as far as chance allows
+                      most_rows_at_once, batch.rows() - first});
+    by_part_.take(hashes, first, count);
+    for (int i = 1; i <= parts(); ++i)  // the ranks begin at different parts
+      if (const int part = (group_.rank() + i) % parts(); by_part_.of(part).size() > 0)
+        add_rows(batch, part, by_part_.of(part));
+  }
+}
+
+// In pieces, whose number of rows follows from the bytes of those before.
+void ShuffleWork::add_rows(const Batch& batch, int part, const RowSet& rows) {
+  for (std::int64_t first = 0; first < rows.size();) {
+    const std::int64_t count = std::min(rows_at_once_, rows.size() - first);
+    const Packing packing(schema_, batch.array(), rows.part(first, count));
+    const bool is_too_long = packing.bytes() > options_.piece && count > 1;
+    const double of_row = std::max(1.0, static_cast<double>(packing.bytes()) / static_cast<double>(count));
+    const auto fitting = static_cast<std::int64_t>(static_cast<double>(options_.piece) / of_row);
+    if (is_too_long || count >= rows_at_once_ / 4)  // padding makes a few rows longer
+      rows_at_once_ = std::clamp<std::int64_t>(fitting, 1, most_rows_at_once);
+    if (is_too_long) {
+      rows_at_once_ = std::min(rows_at_once_, count / 2);
+      continue;
+    }
+    send_rows(part, count, packing.nodes(), packing.bytes(), [&](std::byte* into) { packing.write(into); });
+    first += count;
+  }
+}
+
+void ShuffleWork::add_rows_of_gpu(const Batch& batch, int part) {
+  const Seconds timeout = group_.timeout();
+  const auto packed = [&](std::int64_t first, std::int64_t count) {
+    return GpuPacking(schema_, batch.array(), first, count, *stream_, timeout);
+  };
+  std::int64_t at_once = std::max<std::int64_t>(batch.rows(), 1);
+  if (const Bytes all = packed(0, batch.rows()).bytes(); all > options_.piece && can_be_cut(schema_))
+    at_once = std::max<std::int64_t>(8, at_once * static_cast<std::int64_t>(options_.piece) /
+                                            static_cast<std::int64_t>(all) / 8 * 8);  // bits begin at bytes
+  for (std::int64_t first = 0; first < batch.rows(); first += at_once) {
+    const std::int64_t count = std::min(at_once, batch.rows() - first);
+    const GpuPacking packing = packed(first, count);
+    send_rows(part, count, packing.nodes(), packing.bytes(), [&](std::byte* into) {
+      packing.write({into, packing.bytes(), options_.place});
+      stream_->synchronize(Deadline::in(timeout));
+    });
+  }
+}
+
+void ShuffleWork::send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes,
+                            const Write& write) {
+  const int to = owner_of(part);
+  PieceHead head{PieceKind::rows, static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(rows), bytes, 0};
+  std::shared_ptr<std::byte> block = to == group_.rank() ? exchange_.new_block()(bytes) : exchange_.block_out(bytes);
+  write(block.get());
+  if (to != group_.rank()) head.hash = hash_of_block(block.get(), bytes);
+  given_[static_cast<std::size_t>(part)].sums.add(head.rows, head.hash);
+  ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(to)];
+  peer.rows_out += head.rows, peer.bytes_out += head.bytes, ++peer.pieces_out;
+  if (to == group_.rank())
+    arrive({to, head, nodes, std::move(block)});
+  else
+    exchange_.send(to, head, nodes, std::move(block));
+}
+
+std::uint64_t ShuffleWork::hash_of_block(const std::byte* block, Bytes bytes) const {
+  return stream_ ? 0 : hash_of_bytes(block, bytes);
+}
+
+void ShuffleWork::complete(int part) {
+  require_open(part);
+  Given& given = given_[static_cast<std::size_t>(part)];
+  given.is_complete = true;
+  const PieceHead head{PieceKind::end_of_part, static_cast<std::uint64_t>(part), given.sums.rows, given.sums.pieces,
+                       given.sums.hash};
+  if (const int to = owner_of(part); to == group_.rank())
+    arrive({to, head, {}, {}});
+  else
+    exchange_.send(to, head, {}, {});
+}
+
+void ShuffleWork::finish() {
+  if (is_finished_) return;
+  for (int part = 0; part < parts(); ++part)
+    if (!given_[static_cast<std::size_t>(part)].is_complete) complete(part);
+  is_finished_ = true;
+  for (int to = 0; to < group_.size(); ++to)
+    if (to != group_.rank()) exchange_.send(to, {PieceKind::end}, {}, {});
+}
+
+void ShuffleWork::take_all() {
+  if (!is_finished_) refuse_shuffle("it waits for parts that this rank has not completed");
+  while (!exchange_.is_over()) exchange_.wait();
+}
+
+std::optional<int> ShuffleWork::next() {
+  for (;;) {
+    if (const auto part = taken_.complete_part()) return part;
+    if (taken_.are_all_extracted() && exchange_.is_over()) return {};
+    if (!is_finished_) refuse_shuffle("it waits for parts that this rank has not completed");
+    exchange_.wait();
+  }
+}
+
+std::vector<Batch> ShuffleWork::extract(int part) {
+  if (owner_of(part) != group_.rank()) refuse_shuffle("part " + std::to_string(part) + " belongs to another rank");
+  if (!given_[static_cast<std::size_t>(part)].is_complete)
+    refuse_shuffle("it waits for part " + std::to_string(part) + ", which this rank has not completed");
+  if (taken_.is_extracted(part)) refuse_shuffle("part " + std::to_string(part) + " is extracted already");
+  while (!taken_.is_complete(part)) exchange_.wait();
+  try {
+    return taken_.extract(part, exchange_.new_block());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+    fail(error);
+  }
+}
+
+ShuffleCounts ShuffleWork::counts() const {
+  ShuffleCounts counts = counts_;
+  counts.most_under_way = exchange_.most_under_way();
+  counts.waited = exchange_.waited();
+  counts.spilled = taken_.spilled();
+  for (std::size_t rank = 0; rank < counts.peers.size(); ++rank) counts.peers[rank].path = exchange_.paths()[rank];
+  return counts;
+}
+
+std::string ShuffleWork::way_to(int rank, Bytes bytes) const {
+  if (rank < 0 || rank >= group_.size() || rank == group_.rank())
+    refuse_shuffle("rank " + std::to_string(rank) + " is not another one of " + std::to_string(group_.size()));
+  return message_way(group_, rank, options_.place, bytes);
+}
+
+void ShuffleWork::arrive(ArrivedPiece&& piece) {
+  try {
+    switch (piece.head.kind) {
+      case PieceKind::rows: return take_rows(std::move(piece));
+      case PieceKind::end_of_part: return taken_.end_part(piece);
+      case PieceKind::end: return taken_.end(piece.from);
+    }
+    throw Error(ErrorKind::corrupt, "something else than pieces of tables has come");
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::io) fail(error);
+    if (error.kind() != ErrorKind::corrupt) throw;
+    fail(Error(ErrorKind::corrupt, "from rank " + std::to_string(piece.from) + ": " + error.what()));
+  }
+}
+
+void ShuffleWork::take_rows(ArrivedPiece&& piece) {
+  ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(piece.from)];
+  peer.rows_in += piece.head.rows, peer.bytes_in += piece.head.bytes, ++peer.pieces_in;
+  if (!piece.block) piece.block = exchange_.new_block()(0);
+  taken_.take_rows(std::move(piece));
+}
+
+void ShuffleWork::check_part(int part) const {
+  if (part < 0 || part >= parts())
+    refuse_shuffle("part " + std::to_string(part) + " is not in 0 to " + std::to_string(parts() - 1));
+}
+
+void ShuffleWork::require_open(int part) const {
+  check_part(part);
+  if (given_[static_cast<std::size_t>(part)].is_complete)
+    refuse_shuffle("this rank has completed part " + std::to_string(part));
+}
+
+void ShuffleWork::require_open(const RowHashes& hashes, std::int64_t rows) {
+  for (std::int64_t first = 0, count = 0; first < rows; first += count) {
+    count = std::min(most_rows_at_once, rows - first);
+    by_part_.take(hashes, first, count);
+    for (int part = 0; part < parts(); ++part)
+      if (by_part_.of(part).size() > 0) require_open(part);
+  }
+}
+
+void ShuffleWork::fail(const Error& error) {
+  const std::string why = std::string("a shuffle of tables: ") + error.what();
+  group_.abort(why);
+  throw Error(error.kind(), why);
+}
+
+}  // namespace waywiser
