@@ -21,11 +21,23 @@
 namespace waywiser {
 namespace {
 
-constexpr auto before_next_try = std::chrono::milliseconds(5);
+constexpr Seconds before_next_try = 5e-3, longest_before_next_try = 0.1;
 constexpr Seconds look_again_after = 0.25, again_patience = 2;
 constexpr Seconds verdict_patience = 2;  // rank 0 may have come later, and it knows who is missing
 constexpr std::size_t largest_answer = 4096;
 constexpr std::size_t largest_introduction = 80 << 10;
+
+// Many ranks that try often would take the core from the one that they wait for.
+class Naps {
+ public:
+  void take() {
+    std::this_thread::sleep_for(std::chrono::duration<Seconds>(next_));
+    next_ = std::min(1.5 * next_, longest_before_next_try);
+  }
+
+ private:
+  Seconds next_ = before_next_try;
+};
 
 // Rank 0 has refused this rank for good: retrying is useless.
 class Refusal : public Error {
@@ -108,7 +120,8 @@ std::unique_ptr<Connection> prove_at(const Endpoint& root, const Launch& launch,
 // If a rank has ended, rank 0 treats it as dead unless it returns soon.
 Muster join_at(const Endpoint& root, const Launch& launch, const Introduction& mine, Deadline deadline) {
   Deadline connect_by = deadline;
-  for (bool ended = false;; std::this_thread::sleep_for(before_next_try)) {
+  Naps naps;
+  for (bool ended = false;; naps.take()) {
     throw_if_interrupted();
     try {
       auto line = prove_at(root, launch, connect_by, deadline);
@@ -148,7 +161,7 @@ std::unique_ptr<Connection> come_in(const Launch& launch, const Introduction& mi
 // The listener may belong to an earlier job of the same name whose rank 0 was killed or stopped: then it is replaced.
 Muster join_here(const Launch& launch, const Introduction& mine, Deadline deadline) {
   std::string problem;
-  for (; !deadline.passed(); std::this_thread::sleep_for(before_next_try)) {
+  for (Naps naps; !deadline.passed(); naps.take()) {
     throw_if_interrupted();
     std::unique_ptr<Connection> line;
     try {

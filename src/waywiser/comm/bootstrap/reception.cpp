@@ -53,15 +53,22 @@ Muster Reception::wait_for_all(Deadline deadline) {
 void Reception::look(Deadline deadline) {
   std::vector<pollfd> entries{{listener_.number(), POLLIN, 0}};
   for (const Guest& guest : guests_) entries.push_back({guest.line->number(), POLLIN, 0});
-  for (const auto& [rank, line] : muster_.lines) entries.push_back({line->number(), POLLIN, 0});
+  std::vector<int> members;
+  for (const auto& [rank, line] : muster_.lines) {
+    members.push_back(rank);
+    entries.push_back({line->number(), POLLIN, 0});
+  }
   const Seconds patience = std::min(deadline.left(), longest_look);
   if (::poll(entries.data(), entries.size(), static_cast<int>(patience * 1e3) + 1) <= 0) return;
+  const std::size_t first_member = entries.size() - members.size();
   auto guest = guests_.begin();
-  for (std::size_t i = 1; guest != guests_.end() && i < entries.size(); ++i) {
+  for (std::size_t i = 1; i < first_member; ++i) {
     const auto current = guest++;
     if (entries[i].revents != 0) serve(current);
   }
-  check_members();
+  if (!unlike_.empty()) throw Error(ErrorKind::invalid_input, unlike_);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (entries[first_member + i].revents != 0) check_member(members[i]);
   if (entries.front().revents != 0) accept_some();
 }
 
@@ -153,7 +160,8 @@ void Reception::admit(Guest& guest, const Frame& frame) {
   muster_.lines[rank] = std::move(guest.line);
   Introduction& place = muster_.ranks[guest.words.rank];
   place = std::move(introduction);
-  muster_.ranks[guest.words.rank].rank = guest.words.rank;
+  place.rank = guest.words.rank;
+  if (unlike_.empty()) unlike_ = difference(muster_.ranks.front(), place);
 }
 
 void Reception::dismiss(Guests::iterator guest, const std::string& why) {
@@ -177,15 +185,11 @@ void Reception::drop_late_guests() {
 }
 
 // A member sends nothing until it has the table: any event is the end of its connection.
-void Reception::check_members() {
-  for (const auto& [rank, line] : muster_.lines) {
-    const std::string unlike = difference(muster_.ranks.front(), muster_.ranks[static_cast<std::size_t>(rank)]);
-    if (!unlike.empty()) throw Error(ErrorKind::invalid_input, unlike);
-    try {
-      static_cast<void>(line->poll_frame());
-    } catch (const Error& error) {
-      throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
-    }
+void Reception::check_member(int rank) {
+  try {
+    static_cast<void>(muster_.lines.at(rank)->poll_frame());
+  } catch (const Error& error) {
+    throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
   }
 }
 

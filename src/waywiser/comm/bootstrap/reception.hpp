@@ -43,7 +43,7 @@ class Reception {
   void dismiss(Guests::iterator guest, const std::string& why);
   void dismiss(Guests::iterator guest, const Frame& words);
   void drop_late_guests();
-  void check_members();
+  void check_member(int rank);
   void tell_all(const Frame& frame, Deadline deadline);
   std::string who_is_missing() const;
 
@@ -53,6 +53,7 @@ class Reception {
   Guests guests_;
   Muster muster_;
   std::vector<std::string> dismissed_;  // the first few reasons
+  std::string unlike_;                  // why the first rank that does not fit does not
 };
 
 }  // namespace waywiser

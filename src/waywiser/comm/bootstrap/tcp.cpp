@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto between_connects = std::chrono::milliseconds(20);
 constexpr double ms_between_questions = 100;
-constexpr int waiting_connections = 512;
+constexpr int waiting_connections = 4096;
 constexpr std::size_t read_bytes = 16384;
 constexpr int ms_without_acknowledgement = 3500;  // ranks that wait send every 0.5 s: a lost machine is known after 4 s
 
