@@ -2,7 +2,8 @@
 // rank, and how long it takes until all know that one has died. The ranks are processes of this machine that are forked
 // together. A light rank meets the others, tells them as many bytes as a rank of one machine does, and keeps its
 // life-line; with --whole it joins as a program does, with UCX.
-//   meeting_benchmark [--whole] [--at-address] [RANKS...]
+// With --machines the ranks play machines of 64 ranks each, by names: no rank tries the memory of ranks elsewhere.
+//   meeting_benchmark [--whole] [--at-address] [--machines] [RANKS...]
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -34,13 +35,13 @@ using namespace waywiser;
 namespace {
 
 constexpr int usual_sizes[] = {16, 64, 256};
-constexpr int most_ranks = 4096;
+constexpr int most_ranks = 4096, ranks_of_machine = 64;
 constexpr std::size_t bytes_of_offers = 320;  // what write_offers() makes within a machine
 constexpr Seconds patience = 300;
 constexpr Seconds nap = 1e-3, nap_of_a_rank = 1e-4;  // many ranks that look often would be what is measured
 
 struct Settings {
-  bool whole = false, at_address = false;
+  bool whole = false, at_address = false, machines = false;
 };
 
 // What one rank has found, in memory that all processes share.
@@ -94,10 +95,15 @@ void await(int ranks, Done done) {
 
 class LightRank {
  public:
-  LightRank(const Launch& launch, const std::function<void(const Endpoint&)>& announce) : size_(launch.size) {
+  LightRank(const Launch& launch, const Settings& settings, const std::function<void(const Endpoint&)>& announce)
+      : size_(launch.size) {
     const ReachTrial trial;
     Introduction mine = introduce(launch);
     mine.reach = trial.offer();
+    if (settings.machines) {
+      mine.system += " machine " + std::to_string(launch.rank / ranks_of_machine);
+      mine.machine_id = mine.system;
+    }
     const Deadline deadline = Deadline::in(patience);
     Muster muster = meet(launch, mine, deadline, announce);
     find_neighbours(muster, launch, deadline, {});
@@ -120,7 +126,7 @@ class LightRank {
 
 class WholeRank {
  public:
-  WholeRank(const Launch& launch, const std::function<void(const Endpoint&)>& announce)
+  WholeRank(const Launch& launch, const Settings&, const std::function<void(const Endpoint&)>& announce)
       : group_(Group::join(options_of(launch, announce))) {}
   bool knows_of_a_failure() const { return !group_.failure().empty(); }
   void close() { group_.close(); }
@@ -138,19 +144,19 @@ class WholeRank {
 
 // If `dies`: the rank in the middle is killed, and the others wait until they know.
 template <typename Rank>
-void be_a_rank(Launch launch, Board& board, bool at_address, bool dies) {
+void be_a_rank(Launch launch, Board& board, const Settings& settings, bool dies) {
   Row& row = board.rows[launch.rank];
   ++board.ready;
   await(launch.size, [&] { return board.go.load(); });
   const Seconds began = now_seconds(), cpu_before = cpu_time();
   const auto announce = [&](const Endpoint& here) { board.port = here.port; };
-  if (at_address) {
+  if (settings.at_address) {
     launch.root = Endpoint{"127.0.0.1", 0};
     launch.secret = "a secret of the benchmark";
     if (launch.rank != 0) await(launch.size, [&] { return board.port != 0; });
     if (launch.rank != 0) launch.root->port = static_cast<std::uint16_t>(board.port.load());
   }
-  Rank rank(launch, announce);
+  Rank rank(launch, settings, announce);
   row.met = now_seconds() - began;
   row.cpu = cpu_time() - cpu_before;
   row.connections = open_sockets();
@@ -175,8 +181,8 @@ void be_a_rank(Launch launch, Board& board, bool at_address, bool dies) {
 
 int in_child(const Settings& settings, const Launch& launch, Board& board, bool dies) {
   try {
-    settings.whole ? be_a_rank<WholeRank>(launch, board, settings.at_address, dies)
-                   : be_a_rank<LightRank>(launch, board, settings.at_address, dies);
+    settings.whole ? be_a_rank<WholeRank>(launch, board, settings, dies)
+                   : be_a_rank<LightRank>(launch, board, settings, dies);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "meeting_benchmark: rank %d: %s\n", launch.rank, error.what());
@@ -242,8 +248,9 @@ bool measure(const Settings& settings, int size, Board& board) {
 }
 
 int complain(const char* word) {
-  std::fprintf(stderr, "meeting_benchmark: %s: not --whole, --at-address, or a number of ranks from 2 to %d\n", word,
-               most_ranks);
+  std::fprintf(stderr,
+               "meeting_benchmark: %s: not --whole, --at-address, --machines, or a number of ranks from 2 to %d\n",
+               word, most_ranks);
   return 2;
 }
 
@@ -260,11 +267,14 @@ int main(int count, char** words) {
       settings.whole = true;
     else if (word == "--at-address")
       settings.at_address = true;
+    else if (word == "--machines")
+      settings.machines = true;
     else if (problem == std::errc() && end == word.data() + word.size() && size >= 2 && size <= most_ranks)
       sizes.push_back(size);
     else
       return complain(words[i]);
   }
+  if (settings.whole && settings.machines) return complain("--machines with --whole");
   if (sizes.empty()) sizes.assign(std::begin(usual_sizes), std::end(usual_sizes));
   void* shared = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return std::perror("meeting_benchmark"), 1;
