@@ -12,6 +12,7 @@
 
 #include "tests/comm/rendezvous_test_base.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/join_frame.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
 
 namespace waywiser {
@@ -143,9 +144,7 @@ TEST_F(Rendezvous, WhatFollowsTheProofsIsSealed) {
   words.root = read_nonce(line.receive(Deadline::in(10)));
   line.send(FrameKind::proof, words.member_proof(launch(1, 2).secret), Deadline::in(10));
   line.receive(Deadline::in(10));
-  WireWriter join;
-  write(join, introduction(launch(1, 2)));
-  std::vector<std::byte> forged = frame_bytes(FrameKind::join, join.bytes());
+  std::vector<std::byte> forged = frame_bytes(FrameKind::join, bytes_of(Joining{introduction(launch(1, 2))}));
   forged.resize(forged.size() + Seal::mark_bytes);  // who has only watched the proofs cannot know the mark
   ASSERT_EQ(::send(line.number(), forged.data(), forged.size(), MSG_NOSIGNAL), static_cast<ssize_t>(forged.size()));
   line.seal(words.member_seal(launch(1, 2).secret));

@@ -9,6 +9,7 @@
 #include <future>
 
 #include "tests/comm/rendezvous_test_base.hpp"
+#include "waywiser/comm/bootstrap/join_frame.hpp"
 #include "waywiser/comm/bootstrap/meeting_socket.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 
@@ -46,9 +47,7 @@ TEST_F(Rendezvous, ARankThatEndsBeforeTheGroupHasFormedIsNamed) {
   auto host = come(launch(0, 3), introduction(launch(0, 3)));
   auto line = std::make_unique<Connection>(visit_root(), 4096);
   line->send(hello_of(2), Deadline::in(10));
-  WireWriter join;
-  write(join, introduction(launch(2, 3)));
-  line->send(FrameKind::join, join.bytes(), Deadline::in(10));
+  line->send(FrameKind::join, bytes_of(Joining{introduction(launch(2, 3))}), Deadline::in(10));
   EXPECT_EQ(line->receive(Deadline::in(10)).kind, FrameKind::welcome);
   line.reset();
   EXPECT_EQ(complaint(std::move(host)), "rank 2 while the group formed: it has ended");

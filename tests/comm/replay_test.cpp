@@ -14,6 +14,7 @@
 #include "tests/comm/with_runtime_folder.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/join_frame.hpp"
 #include "waywiser/comm/bootstrap/machine_connection.hpp"
 
 namespace waywiser {
@@ -138,10 +139,8 @@ class Replay : public WithRuntimeFolder {
   }
   // The frames of a rank until it has joined: hello, proof, and introduction with a mark.
   static std::size_t length_of_joining(int rank, int size) {
-    WireWriter join;
-    write(join, introduction(rank, size));
     return frame_bytes(FrameKind::hello, hello_bytes({})).size() + frame_bytes(FrameKind::proof, Digest{}).size() +
-           frame_bytes(FrameKind::join, join.bytes()).size() + Seal::mark_bytes;
+           frame_bytes(FrameKind::join, bytes_of(Joining{introduction(rank, size)})).size() + Seal::mark_bytes;
   }
   static void expect_refused(const Words& words, const Endpoint& root) {
     EXPECT_NE(answer_to(words, root).find("rank 1 has another secret than rank 0"), std::string::npos);

@@ -8,8 +8,8 @@
 
 namespace waywiser {
 
-// Messages between a rank and the root: at start-up, and later to report failures. Over TCP all frames after the
-// welcome are sealed. On a Unix socket the join follows the hello directly.
+// Messages between two ranks that are connected: at start-up, and later to report failures. Over TCP all frames after
+// the welcome are sealed. On a Unix socket the join follows the hello directly.
 enum class FrameKind : std::uint8_t {
   hello = 1,   // the first: protocol version, rank, a random number
   challenge,   // the root's random number
@@ -18,18 +18,20 @@ enum class FrameKind : std::uint8_t {
   join,        // an Introduction
   table,       // the introductions of all ranks
   refused,     // the reason; nothing follows
-  waiting,     // a rank waits unusually long: its CallRecord
+  waiting,     // a rank waits unusually long: which, and its call
   failed,      // the group has failed: the kind of error, and why
-  leave,       // a rank has finished
+  leave,       // a rank has finished: which
   finished,    // all ranks have
-  ending,      // how a rank's process ends; empty: it no longer needs the others, if it ends well
+  ending,      // how this rank's process ends
   later,       // too many connections: try again later
-  halted,      // a rank no longer touches other ranks' memory; from the root: which rank
-  ask_halted,  // ask to be told when that rank has halted
+  halted,      // which rank no longer touches other ranks' memory; down the tree: and which rank has asked
+  ask_halted,  // a rank is to be told when another has halted: which, and who asks
   share,       // something of a rank for all others, while the group forms
-  shared       // of all ranks
+  shared,      // of all ranks
+  branch,      // where the rank above listens, which has the table; empty: on this machine
+  parted       // which rank no longer needs the others, if it ends well
 };
-inline constexpr std::uint8_t last_frame_kind = 17;
+inline constexpr std::uint8_t last_frame_kind = 19;
 
 struct Frame {
   FrameKind kind = FrameKind::hello;

@@ -23,45 +23,113 @@ constexpr std::size_t most_named = 8;
 
 }  // namespace
 
-Reception::Reception(const Launch& launch, const Introduction& mine, Descriptor listener, std::string where)
-    : launch_(launch), listener_(std::move(listener)), where_(std::move(where)) {
+Reception::Reception(const Launch& launch, Joining joining, Descriptor listener, std::string where)
+    : launch_(launch),
+      joining_(std::move(joining)),
+      tree_{launch.rank, launch.size, joining_.branches},
+      listener_(std::move(listener)),
+      where_(std::move(where)) {
+  muster_.branches = tree_.branches;
   muster_.ranks.resize(static_cast<std::size_t>(launch.size));
-  muster_.ranks.front() = mine;
+  muster_.ranks[static_cast<std::size_t>(launch.rank)] = joining_.mine;
 }
 
 Muster Reception::wait_for_all(Deadline deadline) {
   try {
-    while (muster_.lines.size() + 1 < muster_.ranks.size()) {
-      if (deadline.passed()) throw Error(ErrorKind::timeout, who_is_missing());
-      look(deadline);
-      throw_if_interrupted();
-      drop_late_guests();
-    }
+    std::set<int> all;
+    for (int rank = 1; rank < launch_.size; ++rank) all.insert(rank);
+    gather(std::move(all), deadline);
     WireWriter table;
     for (const Introduction& introduction : muster_.ranks) write(table, introduction);
     const Nonce word = random_nonce();
     table.raw(word);
     muster_.tag_key = launch_.root ? tag_key(launch_.secret, word) : tag_key(word);
-    tell_all({FrameKind::table, table.bytes()}, deadline);
+    const Frame frame{FrameKind::table, table.bytes()};
+    for (const int rank : tree_.below()) tell(rank, frame, deadline);
+    seat_all(deadline);
   } catch (const Error& error) {
-    tell_all(refused_frame(error.what()), Deadline::in(short_send));
+    refuse_all(error.what());
     throw;
   }
   return std::move(muster_);
 }
 
+std::map<int, std::unique_ptr<Connection>> Reception::wait_for_those_below(const Frame& table, Deadline deadline) {
+  const std::vector<int> below = tree_.below();
+  try {
+    gather({below.begin(), below.end()}, deadline);
+    for (const int rank : below) tell(rank, table, deadline);
+  } catch (const Error& error) {
+    refuse_all(error.what());
+    throw;
+  }
+  return std::move(muster_.lines);
+}
+
+void Reception::gather(std::set<int> expected, Deadline deadline) {
+  expected_ = std::move(expected);
+  while (muster_.lines.size() < expected_.size()) {
+    if (deadline.passed()) throw Error(ErrorKind::timeout, who_is_missing());
+    look(deadline);
+    throw_if_interrupted();
+    drop_late_guests();
+  }
+}
+
+// Tells the others which rank is above them. They say that they have left when they and those below them have the
+// table; until then, this rank sees it if they end.
+void Reception::seat_all(Deadline deadline) {
+  for (const auto& [rank, line] : muster_.lines) {
+    const int above = tree_.above_of(rank);
+    if (above == 0) continue;
+    WireWriter writer;
+    writer.text(listens_[above]);
+    tell(rank, {FrameKind::branch, writer.bytes()}, deadline);
+  }
+  const std::size_t neighbours = tree_.below().size();
+  while (muster_.lines.size() > neighbours) {
+    if (deadline.passed())
+      throw Error(ErrorKind::timeout, std::to_string(muster_.lines.size() - neighbours) + " of " +
+                                          std::to_string(launch_.size) +
+                                          " ranks did not reach the rank above them in time");
+    look_at_the_unseated(deadline);
+    throw_if_interrupted();
+  }
+}
+
+// The neighbours go on: what they send is not for now, only their end is.
+void Reception::look_at_the_unseated(Deadline deadline) {
+  std::vector<pollfd> entries;
+  std::vector<int> ranks;
+  for (const auto& [rank, line] : muster_.lines) {
+    ranks.push_back(rank);
+    entries.push_back({line->number(), static_cast<short>(tree_.above_of(rank) == 0 ? POLLRDHUP : POLLIN), 0});
+  }
+  const Seconds patience = std::min(deadline.left(), longest_look);
+  if (::poll(entries.data(), entries.size(), static_cast<int>(patience * 1e3) + 1) <= 0) return;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (entries[i].revents != 0) check_member(ranks[i]);
+}
+
 void Reception::look(Deadline deadline) {
   std::vector<pollfd> entries{{listener_.number(), POLLIN, 0}};
   for (const Guest& guest : guests_) entries.push_back({guest.line->number(), POLLIN, 0});
-  for (const auto& [rank, line] : muster_.lines) entries.push_back({line->number(), POLLIN, 0});
+  std::vector<int> members;
+  for (const auto& [rank, line] : muster_.lines) {
+    members.push_back(rank);
+    entries.push_back({line->number(), POLLIN, 0});
+  }
   const Seconds patience = std::min(deadline.left(), longest_look);
   if (::poll(entries.data(), entries.size(), static_cast<int>(patience * 1e3) + 1) <= 0) return;
+  const std::size_t first_member = entries.size() - members.size();
   auto guest = guests_.begin();
-  for (std::size_t i = 1; guest != guests_.end() && i < entries.size(); ++i) {
+  for (std::size_t i = 1; i < first_member; ++i) {
     const auto current = guest++;
     if (entries[i].revents != 0) serve(current);
   }
-  check_members();
+  if (!unlike_.empty()) throw Error(ErrorKind::invalid_input, unlike_);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (entries[first_member + i].revents != 0) check_member(members[i]);
   if (entries.front().revents != 0) accept_some();
 }
 
@@ -114,11 +182,11 @@ bool Reception::hear(Guest& guest, const Frame& frame) {
 
 void Reception::greet(Guest& guest, const Frame& frame) {
   const Hello hello = read_hello(frame);
-  const auto size = static_cast<std::uint32_t>(launch_.size);
   guest.words = {hello.rank, hello.nonce, random_nonce()};
-  if (hello.rank == 0 || hello.rank >= size)
+  if (hello.rank >= static_cast<std::uint32_t>(launch_.size) || !expected_.contains(static_cast<int>(hello.rank)))
     throw Error(ErrorKind::invalid_input, "rank " + std::to_string(hello.rank) + " of a group of " +
-                                              std::to_string(size) + " cannot join rank 0");
+                                              std::to_string(launch_.size) + " cannot join rank " +
+                                              std::to_string(launch_.rank));
   if (!launch_.root) return let_join(guest);  // the kernel has authenticated it
   guest.line->send(FrameKind::challenge, guest.words.root, Deadline::in(short_send));
   guest.stage = Stage::proving;
@@ -127,7 +195,7 @@ void Reception::greet(Guest& guest, const Frame& frame) {
 void Reception::check_proof(Guest& guest, const Frame& frame) {
   const std::string who = "rank " + std::to_string(guest.words.rank);
   if (frame.kind != FrameKind::proof || !equal(read_digest(frame), guest.words.member_proof(launch_.secret)))
-    throw Error(ErrorKind::invalid_input, who + " has another secret than rank 0");
+    throw Error(ErrorKind::invalid_input, who + " has another secret than rank " + std::to_string(launch_.rank));
   let_join(guest);
   guest.line->send(FrameKind::welcome, guest.words.root_proof(launch_.secret), Deadline::in(short_send));
   guest.line->seal(guest.words.root_seal(launch_.secret));
@@ -143,17 +211,16 @@ void Reception::let_join(Guest& guest) {
 // It is a rank of this job: any error from now on is an error of the job, and the rank hears of it as a member.
 void Reception::admit(Guest& guest, const Frame& frame) {
   WireReader reader(frame.body, "introduction of rank " + std::to_string(guest.words.rank));
-  Introduction introduction = read_introduction(reader);
-  reader.end();
+  Joining joining = read_joining(reader);
   const int rank = static_cast<int>(guest.words.rank);
-  if (frame.kind != FrameKind::join || introduction.rank != guest.words.rank || muster_.lines.contains(rank))
+  if (frame.kind != FrameKind::join || joining.mine.rank != guest.words.rank || muster_.lines.contains(rank))
     reader.refuse("it is not the rank that it claims to be");
   guest.line->set_limit(largest_later_frame);
   if (!launch_.root) guest.line->send(FrameKind::welcome, {}, Deadline::in(short_send));
   muster_.lines[rank] = std::move(guest.line);
-  Introduction& place = muster_.ranks[guest.words.rank];
-  place = std::move(introduction);
-  muster_.ranks[guest.words.rank].rank = guest.words.rank;
+  if (unlike_.empty()) unlike_ = difference(joining_, joining);
+  listens_[rank] = std::move(joining.listens);
+  muster_.ranks[guest.words.rank] = std::move(joining.mine);
 }
 
 void Reception::dismiss(Guests::iterator guest, const std::string& why) {
@@ -176,34 +243,41 @@ void Reception::drop_late_guests() {
   }
 }
 
-// A member sends nothing until it has the table: any event is the end of its connection.
-void Reception::check_members() {
-  for (const auto& [rank, line] : muster_.lines) {
-    const std::string unlike = difference(muster_.ranks.front(), muster_.ranks[static_cast<std::size_t>(rank)]);
-    if (!unlike.empty()) throw Error(ErrorKind::invalid_input, unlike);
-    try {
-      static_cast<void>(line->poll_frame());
-    } catch (const Error& error) {
-      throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
-    }
+// A member sends nothing until it has the table, and then that it has left, or why it cannot go on: any other event is
+// the end of its connection.
+void Reception::check_member(int rank) {
+  std::optional<Frame> frame;
+  try {
+    frame = muster_.lines.at(rank)->poll_frame();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
+  }
+  if (!frame) return;
+  if (frame->kind == FrameKind::refused) throw Error(ErrorKind::io, reason_in(*frame));
+  if (frame->kind == FrameKind::leave && tree_.above_of(rank) != tree_.rank) muster_.lines.erase(rank);
+}
+
+void Reception::tell(int rank, const Frame& frame, Deadline deadline) {
+  try {
+    muster_.lines.at(rank)->send(frame, deadline);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
   }
 }
 
-void Reception::tell_all(const Frame& frame, Deadline deadline) {
-  for (const auto& [rank, line] : muster_.lines) {
-    try {
+void Reception::refuse_all(const std::string& why) {
+  const Frame frame = refused_frame(why);
+  const Deadline deadline = Deadline::in(short_send);
+  for (const auto& [rank, line] : muster_.lines) try {
       line->send(frame, deadline);
-    } catch (const Error& error) {
-      if (frame.kind == FrameKind::refused) continue;  // the reason that counts has already been sent
-      throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
+    } catch (const Error&) {  // it has gone
     }
-  }
 }
 
 std::string Reception::who_is_missing() const {
   std::string missing;
   std::size_t count = 0;
-  for (int rank = 1; rank < launch_.size; ++rank) {
+  for (const int rank : expected_) {
     if (muster_.lines.contains(rank)) continue;
     if (++count <= most_named) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
   }

@@ -1,23 +1,29 @@
 #pragma once
 
 #include <list>
+#include <set>
 #include <string>
 
 #include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/join_frame.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
 
 namespace waywiser {
 
-// The root's side of the meeting: accepts connections from anybody, one step at a time, and keeps those that prove to
-// be ranks of the job, or that belong to this user if the listener is a Unix socket. It drops connections that are
-// silent, slow, malformed or too many; the ranks do not notice.
+// The side of the meeting that others come to: rank 0, and then each rank that has ranks below it in the tree. Accepts
+// connections from anybody, one step at a time, and keeps those that prove to be the expected ranks of the job, or that
+// belong to this user if the listener is a Unix socket. It drops connections that are silent, slow, malformed or too
+// many; the ranks do not notice.
 class Reception {
  public:
   // `where`: the listener's address, for messages.
-  Reception(const Launch& launch, const Introduction& mine, Descriptor listener, std::string where);
+  Reception(const Launch& launch, Joining joining, Descriptor listener, std::string where);
 
-  // Waits for every rank. Throws like meet(); then all ranks that have arrived hear the reason.
+  // Of rank 0: waits until every rank has come, and then until every rank has found its place in the tree. Throws like
+  // meet(); then all ranks that have arrived hear the reason.
   Muster wait_for_all(Deadline deadline);
+  // Of another rank: waits for the ranks below it, which get the table.
+  std::map<int, std::unique_ptr<Connection>> wait_for_those_below(const Frame& table, Deadline deadline);
 
  private:
   enum class Stage { greeting, proving, joining };
@@ -29,6 +35,9 @@ class Reception {
   };
   using Guests = std::list<Guest>;
 
+  void gather(std::set<int> expected, Deadline deadline);
+  void seat_all(Deadline deadline);
+  void look_at_the_unseated(Deadline deadline);
   void look(Deadline deadline);
   void accept_some();
   void rest_if_exhausted();
@@ -43,16 +52,22 @@ class Reception {
   void dismiss(Guests::iterator guest, const std::string& why);
   void dismiss(Guests::iterator guest, const Frame& words);
   void drop_late_guests();
-  void check_members();
-  void tell_all(const Frame& frame, Deadline deadline);
+  void check_member(int rank);
+  void tell(int rank, const Frame& frame, Deadline deadline);
+  void refuse_all(const std::string& why);
   std::string who_is_missing() const;
 
   const Launch& launch_;
+  const Joining joining_;
+  const RankTree tree_;
   Descriptor listener_;
   const std::string where_;
+  std::set<int> expected_;
+  std::map<int, std::string> listens_;  // where the ranks that have ranks below them do
   Guests guests_;
   Muster muster_;
   std::vector<std::string> dismissed_;  // the first few reasons
+  std::string unlike_;                  // why the first rank that does not fit does not
 };
 
 }  // namespace waywiser

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t largest_part = 80 << 10;
 constexpr std::size_t usual_frame = 4096;
 constexpr Seconds refusal_patience = 0.2;
-constexpr Seconds root_patience = 2;  // rank 0 knows who is missing
+constexpr Seconds above_patience = 2;  // the ranks above know who is missing
 
 std::string named(int rank) { return "rank " + std::to_string(rank); }
 
@@ -28,35 +28,61 @@ Frame heard(Connection& line, FrameKind kind, int from, Deadline deadline) {
   return frame;
 }
 
-std::vector<std::byte> gather(Muster& muster, std::span<const std::byte> mine, Deadline deadline) {
-  std::vector<std::vector<std::byte>> parts(muster.ranks.size());
-  parts.front().assign(mine.begin(), mine.end());
-  for (auto& [rank, line] : muster.lines) {
-    line->set_limit(largest_part);
-    parts.at(static_cast<std::size_t>(rank)) = heard(*line, FrameKind::share, rank, deadline).body;
-    line->set_limit(usual_frame);
-  }
+using Parts = std::vector<std::vector<std::byte>>;  // by rank; those that are not known are empty
+
+// What a rank and those below it share.
+std::vector<std::byte> bytes_of(const Parts& parts, const std::vector<int>& ranks) {
   WireWriter all;
-  for (const auto& part : parts) all.block(part);
+  for (const int rank : ranks) {
+    all.number(static_cast<std::uint32_t>(rank));
+    all.block(parts[static_cast<std::size_t>(rank)]);
+  }
   return all.bytes();
 }
 
-std::vector<std::byte> of_all(Muster& muster, int rank, std::span<const std::byte> mine, Deadline deadline) {
-  if (rank == 0) {
-    const std::vector<std::byte> all = gather(muster, mine, deadline);
-    for (auto& [other, line] : muster.lines) try {
-        line->send(FrameKind::shared, all, deadline);
-      } catch (const Error& error) {
-        throw of_rank(other, error);
-      }
-    return all;
+void take_parts(const Frame& frame, const RankTree& tree, int from, Parts& parts, std::vector<int>& known) {
+  WireReader reader(frame.body, "what " + named(from) + " shares");
+  while (reader.left() != 0) {
+    const int rank = static_cast<int>(reader.number<std::uint32_t>());
+    if (tree.towards(rank) != from) reader.refuse(named(rank) + " is not below it");
+    const auto part = reader.block(largest_part);
+    parts[static_cast<std::size_t>(rank)].assign(part.begin(), part.end());
+    known.push_back(rank);
   }
-  Connection& line = *muster.lines.at(0);
-  line.set_limit((largest_part + sizeof(std::uint64_t)) * muster.ranks.size());
-  line.ask(FrameKind::share, mine, deadline);
-  Frame frame = heard(line, FrameKind::shared, 0, Deadline::in(deadline.left() + root_patience));
-  line.set_limit(usual_frame);
-  return std::move(frame.body);
+}
+
+std::size_t largest_of(std::size_t ranks) { return (largest_part + 2 * sizeof(std::uint64_t)) * ranks; }
+
+// Up the tree, and down.
+std::vector<std::byte> of_all(Muster& muster, const RankTree& tree, std::span<const std::byte> mine,
+                              Deadline deadline) {
+  Parts parts(muster.ranks.size());
+  parts[static_cast<std::size_t>(tree.rank)].assign(mine.begin(), mine.end());
+  std::vector<int> known{tree.rank};
+  for (const int rank : tree.below()) {
+    Connection& line = *muster.lines.at(rank);
+    line.set_limit(largest_of(muster.ranks.size()));
+    take_parts(heard(line, FrameKind::share, rank, deadline), tree, rank, parts, known);
+    line.set_limit(usual_frame);
+  }
+  std::vector<std::byte> all;
+  if (tree.is_root()) {
+    WireWriter writer;
+    for (const auto& part : parts) writer.block(part);
+    all = writer.bytes();
+  } else {
+    Connection& line = *muster.lines.at(tree.above());
+    line.set_limit(largest_of(muster.ranks.size()));
+    line.ask(FrameKind::share, bytes_of(parts, known), deadline);
+    all = heard(line, FrameKind::shared, tree.above(), Deadline::in(deadline.left() + above_patience)).body;
+    line.set_limit(usual_frame);
+  }
+  for (const int rank : tree.below()) try {
+      muster.lines.at(rank)->send(FrameKind::shared, all, deadline);
+    } catch (const Error& error) {
+      throw of_rank(rank, error);
+    }
+  return all;
 }
 
 }  // namespace
@@ -64,9 +90,10 @@ std::vector<std::byte> of_all(Muster& muster, int rank, std::span<const std::byt
 std::vector<std::vector<std::byte>> share_with_all(Muster& muster, int rank, std::span<const std::byte> mine,
                                                    Deadline deadline, const std::function<bool()>& interrupted) {
   const Interruptible interruptible(interrupted);
+  const RankTree tree{rank, static_cast<int>(muster.ranks.size()), muster.branches};
   std::vector<std::vector<std::byte>> parts;
   try {
-    const std::vector<std::byte> all = of_all(muster, rank, mine, deadline);
+    const std::vector<std::byte> all = of_all(muster, tree, mine, deadline);
     WireReader reader(all, "what the ranks share");
     for (std::size_t i = 0; i < muster.ranks.size(); ++i) {
       const auto part = reader.block(largest_part);
@@ -74,7 +101,7 @@ std::vector<std::vector<std::byte>> share_with_all(Muster& muster, int rank, std
     }
     reader.end();
   } catch (const Error& error) {
-    if (rank == 0) tell_refusal(muster, error.what());
+    if (rank == 0 || error.kind() != ErrorKind::interrupted) tell_refusal(muster, error.what());
     throw;
   }
   return parts;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto between_connects = std::chrono::milliseconds(20);
 constexpr double ms_between_questions = 100;
-constexpr int waiting_connections = 512;
+constexpr int waiting_connections = 4096;
 constexpr std::size_t read_bytes = 16384;
 constexpr int ms_without_acknowledgement = 3500;  // ranks that wait send every 0.5 s: a lost machine is known after 4 s
 
@@ -90,9 +90,10 @@ Addresses resolve(const Endpoint& endpoint) {
   return {list, ::freeaddrinfo};
 }
 
-Interruptible::Interruptible(const std::function<bool()>& interrupted) { asked_while_waiting = &interrupted; }
+Interruptible::Interruptible(const std::function<bool()>& interrupted)
+    : before_(std::exchange(asked_while_waiting, &interrupted)) {}
 
-Interruptible::~Interruptible() { asked_while_waiting = nullptr; }
+Interruptible::~Interruptible() { asked_while_waiting = before_; }
 
 void throw_if_interrupted() {
   if (asked_while_waiting != nullptr && *asked_while_waiting && (*asked_while_waiting)())
@@ -117,7 +118,7 @@ Descriptor listen_on(const Endpoint& endpoint) {
   set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
   if (::bind(socket.number(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
       ::listen(socket.number(), waiting_connections) != 0)
-    throw Error(ErrorKind::io, "rank 0 cannot listen on " + text(endpoint) + ": " + last_system_error());
+    throw Error(ErrorKind::io, "cannot listen on " + text(endpoint) + ": " + last_system_error());
   return socket;
 }
 
@@ -145,7 +146,7 @@ Descriptor connect_to(const Endpoint& endpoint, Deadline deadline) {
     }
     if (deadline.passed()) {
       errno = problem;
-      throw Error(ErrorKind::timeout, "rank 0 does not answer at " + text(endpoint) + ": " + last_system_error());
+      throw Error(ErrorKind::timeout, "no rank answers at " + text(endpoint) + ": " + last_system_error());
     }
     throw_if_interrupted();
     std::this_thread::sleep_for(between_connects);

@@ -65,13 +65,17 @@ class Connection {
   FrameReader reader_;
 };
 
-// While this object lives, the waits of this thread poll the function; true ends them with `interrupted`.
+// While this object lives, the waits of this thread poll the function; true ends them with `interrupted`. The innermost
+// one counts.
 class Interruptible {
  public:
   explicit Interruptible(const std::function<bool()>& interrupted);
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
   ~Interruptible();
+
+ private:
+  const std::function<bool()>* before_;
 };
 // Also for waits of other kinds.
 void throw_if_interrupted();

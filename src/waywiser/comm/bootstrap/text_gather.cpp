@@ -36,8 +36,8 @@ std::vector<std::string> hear_all(Muster& muster, std::string_view mine, Deadlin
 std::vector<std::string> gather_texts(const Launch& launch, std::string_view mine, Deadline deadline) {
   if (mine.size() > longest_text) throw Error(ErrorKind::invalid_input, "a text of a rank has over 1 MiB");
   Launch own = launch;
-  own.job += "-texts";  // a group of the same job meets elsewhere
-  Muster muster = meet(own, introduce(own), deadline);
+  own.job += "-texts";                                                    // a group of the same job meets elsewhere
+  Muster muster = meet(own, introduce(own), deadline, {}, {}, own.size);  // all are below rank 0
   if (own.rank == 0) return hear_all(muster, mine, deadline);
   Connection& line = *muster.lines.at(0);
   WireWriter writer;

@@ -19,7 +19,7 @@
 namespace waywiser {
 namespace {
 
-constexpr int waiting_visitors = 512;
+constexpr int waiting_visitors = 4096;
 constexpr Seconds lock_patience = 1;
 
 // A path over the length limit is addressed through its folder, which stays open meanwhile.

@@ -14,7 +14,6 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds send_patience = 0.5;
-constexpr Seconds ending_patience = 3;  // with a process that has said that it ends
 constexpr Seconds gone_patience = 0.5;  // with a process whose connection has ended
 constexpr int tick_ms = 10;
 constexpr Seconds halting_patience = 0.5;  // with ranks that have left
@@ -26,6 +25,8 @@ Lifeline::Lifeline(int rank, Muster muster, Callbacks callbacks)
     : rank_(rank),
       callbacks_(std::move(callbacks)),
       ranks_(std::move(muster.ranks)),
+      tree_{rank, static_cast<int>(ranks_.size()), muster.branches},
+      others_below_(tree_.count_below()),
       lines_(std::move(muster.lines)),
       status_(rank, callbacks_.describe) {
   if (lines_.empty()) return;
@@ -49,7 +50,7 @@ void Lifeline::stop() {
 }
 
 void Lifeline::close() {
-  if (is_root() && listens_) {
+  if (others_below_ != 0 && listens_) {
     {
       const std::lock_guard lock(mutex_);
       closing_ = true;
@@ -72,16 +73,17 @@ void Lifeline::fail(ErrorKind kind, const std::string& why) {
 void Lifeline::tell_waiting(const Call& call) {
   if (!listens_) return;
   WireWriter writer;
+  writer.number(static_cast<std::uint32_t>(rank_));
   write(writer, call);
   post(FrameKind::waiting, writer.bytes());
 }
 
 void Lifeline::leave() {
-  if (listens_) post(FrameKind::leave, {});
+  if (listens_) post(FrameKind::leave, about(FrameKind::leave, rank_).body);
 }
 
 void Lifeline::part() {
-  if (listens_) post(FrameKind::ending, {});
+  if (listens_) post(FrameKind::parted, about(FrameKind::parted, rank_).body);
 }
 
 // The connections stay open until the process has ended.
@@ -105,7 +107,7 @@ void Lifeline::leave_to_parent(const std::string* why) noexcept {
 }
 
 void Lifeline::halt() {
-  if (listens_) post(FrameKind::halted, {});
+  if (listens_) post(FrameKind::halted, about(FrameKind::halted, rank_).body);
 }
 
 bool Lifeline::has_halted(int rank) {
@@ -118,6 +120,7 @@ bool Lifeline::has_halted(int rank) {
   if (first && listens_) {
     WireWriter writer;
     writer.number(static_cast<std::uint32_t>(rank));
+    writer.number(static_cast<std::uint32_t>(rank_));
     post(FrameKind::ask_halted, writer.bytes());
   }
   return false;
@@ -200,63 +203,9 @@ bool Lifeline::look(int rank, Connection& line) {
   }
 }
 
-void Lifeline::hear(int from, const Frame& frame) {
-  WireReader reader(frame.body, "message of rank " + std::to_string(from));
-  switch (frame.kind) {
-    case FrameKind::failed: {
-      const Error error = error_in(frame);
-      set_failure(error.kind(), error.what());
-      if (is_root()) pass_on(from, frame);
-      return;
-    }
-    case FrameKind::waiting:
-      if (is_root()) compare(from, read_call(reader));
-      return;
-    case FrameKind::leave:
-      if (!is_root()) return;
-      left_.insert(from);
-      parted(from);
-      return;
-    case FrameKind::ending:
-      if (!frame.body.empty())
-        ends_.insert_or_assign(from, End{reason_in(frame), true, Deadline::in(ending_patience)});
-      else if (is_root())
-        parted(from);
-      return;
-    case FrameKind::halted:
-      if (is_root()) return halted(from);
-      return note_halted(static_cast<int>(reader.number<std::uint32_t>()));
-    case FrameKind::ask_halted:
-      if (is_root()) tell_halted(static_cast<int>(reader.number<std::uint32_t>()), from);
-      return;
-    case FrameKind::finished: {
-      const std::lock_guard lock(mutex_);
-      all_have_halted_ = finished_;  // the second time
-      finished_ = true;
-      return;
-    }
-    default: reader.refuse("not its turn");
-  }
-}
-
 std::string Lifeline::described(int rank) const {
   const Introduction& other = ranks_[static_cast<std::size_t>(rank)];
   return "rank " + std::to_string(rank) + " (process " + std::to_string(other.process) + " on " + other.host + ")";
-}
-
-void Lifeline::lost(int rank, const End& end) {
-  if (is_root())
-    halted(rank);
-  else
-    note_halted(rank);
-  if (finished()) return;
-  if (!end.announced && parted_.contains(rank)) {
-    left_.insert(rank);
-    return;
-  }
-  const std::string why = described(rank) + " " + end.how;
-  set_failure(ErrorKind::io, why);
-  if (is_root()) pass_on(rank, failed_frame(ErrorKind::io, why));
 }
 
 void Lifeline::send_posted() {
@@ -268,14 +217,11 @@ void Lifeline::send_posted() {
   for (const Frame& frame : frames) send_or_hear(frame);
 }
 
-// The root handles its own frames directly.
 void Lifeline::send_or_hear(const Frame& frame) {
-  if (!is_root())
-    send_to(0, frame);
-  else if (frame.kind == FrameKind::failed || (frame.kind == FrameKind::ending && !frame.body.empty()))
-    pass_on(0, frame);
+  if (frame.kind == FrameKind::failed || frame.kind == FrameKind::ending)
+    pass_on(rank_, frame);
   else
-    hear(0, frame);
+    hear(rank_, frame);
 }
 
 void Lifeline::send_to(int rank, const Frame& frame) {
@@ -287,13 +233,8 @@ void Lifeline::send_to(int rank, const Frame& frame) {
   }
 }
 
-void Lifeline::note_halted(int rank) {
-  const std::lock_guard lock(mutex_);
-  known_to_have_halted_.insert(rank);
-}
-
 void Lifeline::halt_for_caller() {
-  if (failure() != nullptr && callbacks_.halts()) send_or_hear({FrameKind::halted, {}});
+  if (failure() != nullptr && callbacks_.halts()) send_or_hear(about(FrameKind::halted, rank_));
 }
 
 }  // namespace waywiser

@@ -14,8 +14,9 @@
 
 namespace waywiser {
 
-// Keeps the connections of the meeting open: through the root, all ranks hear of a rank that dies, fails or waits too
-// long, whatever they are doing. A thread listens; it sleeps unless something happens.
+// Keeps the connections of the meeting open: through the tree of ranks, all hear of a rank that dies, fails or waits
+// too long, whatever they are doing. What one rank is to know goes up to the root, and from there down to it. A thread
+// listens; it sleeps unless something happens.
 class Lifeline {
  public:
   // Called by the life-line's thread.
@@ -51,8 +52,8 @@ class Lifeline {
   // the process does. The connections stay open. Throws nothing.
   void stop();
   // All ranks have left, and this one has halted: ends the thread and the connections, and tells nobody any more what
-  // this rank is doing. The root first waits until all ranks have halted, since others may ask; where that takes
-  // longer, its thread goes on until stop().
+  // this rank is doing. A rank with others below it first waits until those have halted, since others may ask; where
+  // that takes longer, its thread goes on until stop().
   void close();
   // In a forked process, whose parent keeps the group: `why` becomes the failure here, and nothing else happens.
   void leave_to_parent(const std::string* why) noexcept;
@@ -71,13 +72,20 @@ class Lifeline {
     Deadline gone_by = Deadline::in(longest_timeout);
   };
 
-  bool is_root() const noexcept { return rank_ == 0; }
+  bool is_root() const noexcept { return tree_.is_root(); }
+  int above() const noexcept { return is_root() ? -1 : tree_.above(); }
   void listen();
   bool look(int rank, Connection& line);
   int patience() const noexcept;
   void bury_the_ended();
   bool has_ended(int rank) const;
   void hear(int from, const Frame& frame);
+  void hear_from_below(int from, const Frame& frame, WireReader& reader);
+  void hear_from_above(const Frame& frame, WireReader& reader);
+  int read_rank_below(int from, WireReader& reader) const;
+  void wait_in(int rank, const Call& call, const Frame& frame);
+  void send_up(const Frame& frame);
+  static Frame about(FrameKind kind, int rank);
   void lost(int rank, const End& end);
   void set_failure(ErrorKind kind, const std::string& why);
   void post(FrameKind kind, std::vector<std::byte> body);
@@ -86,9 +94,10 @@ class Lifeline {
   void send_to(int rank, const Frame& frame);
   void pass_on(int from, const Frame& frame);
   void compare(int rank, const Call& call);
-  void parted(int rank);
+  void note_parted(int rank, const Frame& frame);
+  void all_have_parted();
   void note_halted(int rank);
-  void halted(int rank);
+  void halted(int rank, const Frame& frame);
   void tell_halted(int rank, int asker);
   void halt_for_caller();
   bool may_end();
@@ -97,6 +106,8 @@ class Lifeline {
   const int rank_;
   const Callbacks callbacks_;
   std::vector<Introduction> ranks_;
+  const RankTree tree_;
+  const std::size_t others_below_;                    // in all generations
   std::map<int, std::unique_ptr<Connection>> lines_;  // used by the thread only
   StatusSocket status_;
   Descriptor wake_;
@@ -109,12 +120,15 @@ class Lifeline {
   bool all_have_halted_ = false;
   std::map<int, End> ends_;                     // used by the thread only
   std::set<int> asked_, known_to_have_halted_;  // at this rank
+  // Of this rank and those below it; used by the thread only.
+  std::set<int> parted_;  // including those that leave if they end well
+  std::set<int> halted_;
+  Call told_up_;  // the last call of a collective in which a rank waits
+  Deadline told_up_until_ = Deadline::in(0);
   // At the root; used by the thread only.
   std::map<int, Call> waiting_;
   std::set<int> left_;
-  std::set<int> parted_;     // including those that leave if they end well
-  std::set<int> abandoned_;  // were waiting for a rank that had left
-  std::set<int> halted_;
+  std::set<int> abandoned_;                  // were waiting for a rank that had left
   std::map<int, std::set<int>> ask_halted_;  // the asking ranks, by the rank asked for
   std::atomic<bool> listens_ = false;        // the thread runs
   std::thread thread_;

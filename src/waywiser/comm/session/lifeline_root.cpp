@@ -2,11 +2,6 @@
 
 namespace waywiser {
 
-void Lifeline::pass_on(int from, const Frame& frame) {
-  for (const auto& [rank, line] : lines_)
-    if (rank != from) send_to(rank, frame);
-}
-
 // The same call has the same number at all ranks: differing calls with one number can never complete. A rank reports
 // again while it waits; if its peer had already left at the first report, the peer's message would have arrived by the
 // second.
@@ -32,13 +27,6 @@ void Lifeline::compare(int rank, const Call& call) {
   pass_on(0, failed_frame(ErrorKind::invalid_input, why));
 }
 
-// The root tells the ranks that have asked.
-void Lifeline::halted(int rank) {
-  halted_.insert(rank);
-  for (const int asker : ask_halted_[rank]) tell_halted(rank, asker);
-  ask_halted_.erase(rank);
-}
-
 void Lifeline::tell_halted(int rank, int asker) {
   if (rank < 0 || static_cast<std::size_t>(rank) >= ranks_.size()) return;
   if (!halted_.contains(rank)) {
@@ -48,26 +36,14 @@ void Lifeline::tell_halted(int rank, int asker) {
   if (asker == 0) return note_halted(rank);
   WireWriter writer;
   writer.number(static_cast<std::uint32_t>(rank));
-  send_to(asker, {FrameKind::halted, writer.bytes()});
+  writer.number(static_cast<std::uint32_t>(asker));
+  send_to(tree_.towards(asker), {FrameKind::halted, writer.bytes()});
 }
 
-void Lifeline::parted(int rank) {
-  parted_.insert(rank);
-  if (parted_.size() < ranks_.size()) return;
+void Lifeline::all_have_parted() {
   pass_on(0, {FrameKind::finished, {}});
   const std::lock_guard lock(mutex_);
   finished_ = true;
-}
-
-// After close() the root first tells the others that all have halted.
-bool Lifeline::may_end() {
-  const std::lock_guard lock(mutex_);
-  if (!posted_.empty()) return false;
-  if (ending_ || !closing_) return ending_;
-  for (const auto& [rank, line] : lines_)
-    if (!halted_.contains(rank)) return false;
-  pass_on(0, {FrameKind::finished, {}});
-  return true;
 }
 
 }  // namespace waywiser

@@ -80,13 +80,14 @@ using Circle = std::vector<std::uint32_t>;  // ranks that all reach each other's
 std::map<std::string, std::vector<Circle>> circles_of(const std::vector<Introduction>& ranks,
                                                       const std::vector<Found>& found) {
   std::map<std::string, std::vector<Circle>> circles;
+  const bool all_reach_files = std::ranges::all_of(found, [](const Found& one) { return one.no_files.empty(); });
   for (const Introduction& one : ranks) {
     const auto is_neighbour = [&](std::uint32_t other) {
       return !found[one.rank].no_files.contains(other) && !found[other].no_files.contains(one.rank);
     };
     auto& here = circles[one.machine_id];
-    const auto place =
-        std::ranges::find_if(here, [&](const Circle& all) { return std::ranges::all_of(all, is_neighbour); });
+    const auto place = std::ranges::find_if(
+        here, [&](const Circle& all) { return all_reach_files || std::ranges::all_of(all, is_neighbour); });
     if (place == here.end())
       here.push_back({one.rank});
     else
