@@ -18,7 +18,7 @@ from waywiser.errors import CorruptionError
 from waywiser.group.group import Group
 from waywiser.group.joining import join
 from waywiser.table.frames import arrow
-from waywiser.table.shuffle import Shuffle, one_part
+from waywiser.table.shuffle import Shuffle, whole
 
 MOST_ROUNDS = 1000
 Numbers = numpy.ndarray[Any, numpy.dtype[numpy.uint64]]
@@ -70,7 +70,7 @@ def moved(group: Group, data: Any, ways: Counter[str]) -> Any:
     """The rows of all ranks that belong here. `ways`: bytes to others, added by way."""
     shuffle = Shuffle(group, data)
     shuffle.insert(data, on="key")
-    mine = one_part(shuffle)
+    mine = whole([rows for _, rows in shuffle])
     for peer in shuffle.counts().peers:
         for way in peer.ways:
             ways[way.way] += way.bytes
