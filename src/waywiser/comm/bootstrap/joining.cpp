@@ -242,7 +242,7 @@ class Seat {
   Seat(const Launch& launch, const Joining& mine, std::unique_ptr<Connection> root,
        const std::function<bool()>& interrupted)
       : launch_(launch), mine_(mine), interrupted_(interrupted), root_(std::move(root)) {}
-
+  Seat(Seat&&) = delete;
   Muster take(Doorway& doorway, Deadline deadline) {
     Frame table = answer_of(*root_, above_.name(), deadline);
     const Interruptible watching(is_over_);
