@@ -93,7 +93,8 @@ TEST_F(ServeLineTest, AStrangerIsRefusedAndHearsNothingOfTheKey) {
   EXPECT_FALSE(is_asked);
   const Frame told = stranger.receive(Deadline::in(line_patience));
   EXPECT_EQ(told.kind, FrameKind::refused);
-  EXPECT_EQ(reason_in(told), "this server greets by protocol 5, the client by 6: install the same version at both");
+  EXPECT_EQ(reason_in(told), "this server greets by protocol " + std::to_string(protocol_version) + ", the client by " +
+                                 std::to_string(protocol_version + 1) + ": install the same version at both");
 }
 
 }  // namespace

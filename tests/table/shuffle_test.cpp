@@ -15,7 +15,7 @@ namespace {
 using Keys = std::vector<std::int64_t>;
 
 const ShuffleOptions small{0, 1 << 14, 1 << 10};
-const int by_key[] = {0};
+const int first_column[] = {0};
 
 Keys keys_from(std::int64_t first, std::size_t count) {
   Keys keys(count);
@@ -47,7 +47,7 @@ TEST(Shuffle, EveryRowComesToOneRankWithinTheBudget) {
       options.parts = 5;
       Shuffle shuffle(group, schema.get(), options);
       for (const std::size_t rows : {count, std::size_t{0}, std::size_t{1}})
-        shuffle.insert(batch_of(keys_from(std::int64_t{10000} * group.rank(), rows)), by_key);
+        shuffle.insert(batch_of(keys_from(std::int64_t{10000} * group.rank(), rows)), first_column);
       shuffle.finish();
       Keys mine;
       while (const auto part = shuffle.next())
@@ -188,7 +188,7 @@ TEST(Shuffle, ADeadRankIsAnErrorAtAll) {
     Shuffle shuffle(group, schema.get(), small);
     for (int insert = 0; insert < 100; ++insert) {
       if (group.rank() == 1 && insert == 5) std::raise(SIGKILL);
-      shuffle.insert(batch_of(keys_from(0, 1000)), by_key);
+      shuffle.insert(batch_of(keys_from(0, 1000)), first_column);
     }
     shuffle.finish();
     while (const auto part = shuffle.next()) extracted(shuffle, *part);
