@@ -210,6 +210,8 @@ class _Reader:
             return []
         if alias := re.match(r"(template ?<.*> )?using (\w+ = .*)", head):
             return [Entry("type", (alias[1] or "") + alias[2], text)]
+        if re.match(r"(?!typedef )[\w ]+\(\*\w+\)\(", head):  # a pointer to a function
+            return [Entry("variable", head, text)]
         if "(" in head.split(" = ")[0].split("{")[0] and not re.match(r"std::function", head):
             return [Entry("function", re.sub(r" ?\{\}$", "", head), text)]
         return [Entry("variable", each, text) for each in _apart(head)]

@@ -108,7 +108,6 @@ typedef struct ww_plan ww_plan;
 typedef struct ww_file ww_file;
 typedef struct ww_shuffle ww_shuffle;
 
-/* Of Apache Arrow's C data interface, as its headers declare them; waywiser/table/arrow_interface.h is one. */
 struct ArrowSchema;
 struct ArrowArray;
 
@@ -573,8 +572,10 @@ WW_API void ww_file_free(ww_file* file);
 /* Shuffles of tables in host memory: rows to the ranks that own their parts, part p to rank p % size. Each rank inserts
  * what it has and extracts its parts when all ranks have completed them; there is no barrier. A rank takes what comes
  * to it in these calls only: other calls of the group come before the first insert, or after ww_shuffle_take_all or the
- * last part. The group must outlive the shuffle, whose waits are at most as long as the group's. Errors: invalid input,
- * timeout, io; corrupt, at all ranks, if the rows of a part are not those that were sent.
+ * last part. The group must outlive the shuffle, whose waits are at most as long as the group's. Batches and schemas
+ * are those of Apache Arrow's C data interface: a program includes a header of Arrow's, or
+ * waywiser/table/arrow_interface.h. Errors: invalid input, timeout, io; corrupt, at all ranks, if the rows of a part
+ * are not those that were sent.
  * ------------
  */
 
