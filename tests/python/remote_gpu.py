@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import select
 import signal
 import socket
@@ -26,7 +27,9 @@ from waywiser.offload.keys import read_key
 
 PATIENCE = 60.0
 # What a client says first: a hello of src/waywiser/comm/bootstrap/handshake.hpp with a nonce of zeros.
-HELLO = struct.pack("<IBIII", 0x31475757, 1, 40, 5, 0) + bytes(32)
+_GREETING = Path(__file__).parents[2] / "src/waywiser/comm/bootstrap/handshake.hpp"
+PROTOCOL = int(re.findall(r"protocol_version = (\d+);", _GREETING.read_text())[0])
+HELLO = struct.pack("<IBIII", 0x31475757, 1, 40, PROTOCOL, 0) + bytes(32)
 CHALLENGE = 9 + 32  # bytes that the server answers
 FUNCTIONS = """
 import os, time
