@@ -12,7 +12,6 @@ import os
 import resource
 import select
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -94,10 +93,10 @@ class Reception:
         listener.setblocking(False)
         self._poll.register(listener, select.POLLIN)
 
-    def run(self, ended: threading.Event) -> None:
-        """Until `ended`, whatever guests do. Then nobody is left, and the listener is closed. Raises nothing."""
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Until `is_over`, whatever guests do. Then nobody is left, and the listener is closed. Raises nothing."""
         try:
-            while not ended.is_set():
+            while not is_over():
                 self.look(_LOOK)
         finally:
             for guest in list(self._guests.values()):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -120,3 +123,44 @@ def test_signals_end_the_clients_processes(number: signal.Signals, tmp_path: Pat
         while True:
             gpu.synchronize()
     gpu.close()
+
+
+LOSES_EXCEPTIONS = """
+from waywiser.reception import Reception
+look = Reception.look
+def loses(self, seconds):
+    try:
+        look(self, seconds)
+    except KeyboardInterrupt:
+        pass
+Reception.look = loses
+from waywiser.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_counts_where_python_loses_its_exception(number: signal.Signals, tmp_path: Path) -> None:
+    """As in a destructor."""
+    words = (
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--virtual",
+        "1",
+        "--key",
+        str(tmp_path / "key"),
+        "--new-key",
+        "--json",
+    )
+    command = [sys.executable, "-c", LOSES_EXCEPTIONS, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert json.loads(server.stdout.readline())["event"] == "listening"
+        server.send_signal(number)
+        try:
+            out, errors = server.communicate(timeout=PATIENCE)
+        finally:
+            server.kill()
+    assert (server.returncode, errors) == (0, "")
+    assert json.loads(out)["event"] == "stopping"

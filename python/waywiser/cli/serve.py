@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -95,7 +97,12 @@ def serve(
         print(line, file=out, flush=True)
 
     server = Server((host, port), file, offer, log, __version__)
-    handle(ENDING, _as_ctrl_c)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.ask_to_stop()  # Python loses an exception that comes while it calls a destructor
+        raise KeyboardInterrupt
+
+    handle((signal.SIGINT, *ENDING), end)
     more: dict[str, Any] = {}
     if scrapes is not None:
         from waywiser.cli.about import about_here
@@ -111,8 +118,8 @@ def serve(
         if data_plain:
             print("waywiser: arrays of clients that want it go over the network unencrypted", file=sys.stderr)
     try:
-        server.serve()
-    except KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve()
         log("stopping", {})
     finally:
         server.stop()
@@ -151,10 +158,6 @@ def _own_output() -> TextIO:
     out = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors="replace")
     os.dup2(2, 1)
     return out
-
-
-def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _address(option: str, text: str) -> tuple[str, int]:

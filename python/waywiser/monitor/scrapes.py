@@ -42,7 +42,7 @@ class ScrapeServer:
         self._ended = threading.Event()
         full = _response("503 Service Unavailable", "text/plain", b"too many others ask: try again\n")
         reception = Reception(listener, self._answer, most=_MOST, seconds=_SECONDS, farewell=full)
-        self._thread = threading.Thread(target=reception.run, args=(self._ended,), daemon=True)
+        self._thread = threading.Thread(target=reception.run, args=(self._ended.is_set,), daemon=True)
         self._thread.start()
 
     def shutdown(self) -> None:

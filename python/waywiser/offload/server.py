@@ -111,7 +111,7 @@ class Server:
         self._clients: list[Client] = []
         self._meetings: list[threading.Thread] = []
         self._totals = {"joined": 0, "refused": 0, "failed": 0, "requests": 0}
-        self._ended = threading.Event()
+        self._ended, self._asked = threading.Event(), False
 
     @property
     def port(self) -> int:
@@ -119,8 +119,12 @@ class Server:
         return self._port
 
     def serve(self) -> None:
-        """Accepts clients until `stop()`. Raises nothing for what clients and strangers do."""
-        self._reception.run(self._ended)
+        """Accepts clients until `stop()` or `ask_to_stop()`. Raises nothing for what clients and strangers do."""
+        self._reception.run(lambda: self._asked or self._ended.is_set())
+
+    def ask_to_stop(self) -> None:
+        """Lets `serve()` return soon. For handlers of signals: takes no lock. Raises nothing."""
+        self._asked = True
 
     def stop(self, patience: float = _ENDING) -> None:
         """Accepts no more clients, waits `patience` seconds for those that are here, and ends their processes.
