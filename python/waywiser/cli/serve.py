@@ -103,22 +103,22 @@ def serve(
         raise KeyboardInterrupt
 
     handle((signal.SIGINT, *ENDING), end)
-    more: dict[str, Any] = {}
-    if scrapes is not None:
-        from waywiser.cli.about import about_here
-        from waywiser.offload.metrics import serve_metrics
-
-        answering = serve_metrics(server, about_here(), scrapes)
-        more = {"metrics": f"{scrapes[0]}:{answering.server_port}"}
-    log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file), **more})
-    if not ipaddress.ip_address(host).is_loopback:
-        what = "the built-in functions" if builtins_only else "the functions"
-        kernels = "" if builtins_only or virtual else ", and CUDA kernels of their own"
-        print(f"waywiser: clients on other machines can run {what} of this server{kernels}", file=sys.stderr)
-        if data_plain:
-            print("waywiser: arrays of clients that want it go over the network unencrypted", file=sys.stderr)
     try:
         with contextlib.suppress(KeyboardInterrupt):
+            more: dict[str, Any] = {}
+            if scrapes is not None:
+                from waywiser.cli.about import about_here
+                from waywiser.offload.metrics import serve_metrics
+
+                answering = serve_metrics(server, about_here(), scrapes)
+                more = {"metrics": f"{scrapes[0]}:{answering.server_port}"}
+            log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file), **more})
+            if not ipaddress.ip_address(host).is_loopback:
+                what = "the built-in functions" if builtins_only else "the functions"
+                kernels = "" if builtins_only or virtual else ", and CUDA kernels of their own"
+                print(f"waywiser: clients on other machines can run {what} of this server{kernels}", file=sys.stderr)
+                if data_plain:
+                    print("waywiser: arrays of clients that want it go over the network unencrypted", file=sys.stderr)
             server.serve()
         log("stopping", {})
     finally:
