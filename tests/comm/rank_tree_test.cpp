@@ -103,7 +103,9 @@ TEST_P(Tree, AllHearWhyOneRefuses) {
     } catch (const Error& error) {  // it was still on its way to its place
       words = error.what();
     }
-    EXPECT_TRUE(holds(words, "rank 5: it has no room")) << words;
+    // In a deeper tree a rank may see first that one below it has heard it from rank 0, and has gone.
+    const bool one_has_gone = std::string(GetParam()) != "16" && holds(words, " while the group formed: it has ended");
+    EXPECT_TRUE(holds(words, "rank 5: it has no room") || one_has_gone) << words;
   }
 }
 
