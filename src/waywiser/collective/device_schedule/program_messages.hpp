@@ -2,6 +2,7 @@
 
 #include "waywiser/collective/device_schedule/program_start.hpp"
 #include "waywiser/collective/device_schedule/unit_moves.hpp"
+#include "waywiser/kernels/block/lines.hpp"
 
 namespace waywiser::program {
 
@@ -144,54 +145,31 @@ class ProgramMessages : public ProgramStart<Gpu> {
   template <typename Word, typename Layout>
   WAYWISER_DEVICE void send_lines(const Instruction& each, const Piece& piece, const Layout from) {
     const std::uint64_t bytes = each.bytes;
-    block::Ll128Slot* to = lines_of(each, piece);
-    block::each_tile_of_pairs<lines_at_once>(
-        gpu_, piece.bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-          Vector16 words[lines_at_once] = {};
-          WAYWISER_UNROLL
-          for (unsigned i = 0; i < lines_at_once; ++i)
-            if (const std::uint64_t at = place_of_word(piece, pairs[i], lane); pairs[i] < end && at < bytes)
-              words[i] = load_vector<Word>(from, at, bytes);
-          settle();
-          gpu_.join_warp();
-          WAYWISER_UNROLL
-          for (unsigned i = 0; i < lines_at_once; ++i)
-            gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
-                            gpu_.line_word(words[i], lane, tag()), pairs[i] < end);
+    block::send_lines<lines_at_once>(
+        gpu_, piece.bytes, lines_of(each, piece), [&] { return this->tag(); },
+        [&](Vector16& word, std::uint32_t pair, unsigned lane, std::uint32_t end) {
+          if (const std::uint64_t at = place_of_word(piece, pair, lane); pair < end && at < bytes)
+            word = load_vector<Word>(from, at, bytes);
+        },
+        [&](auto loads) {
+          loads();
+          this->settle();
         });
   }
 
   template <typename Word, bool reduces, typename Layout>
   WAYWISER_DEVICE void take_lines(const Instruction& each, const Piece& piece, const Layout to) {
     const std::uint64_t bytes = each.bytes;
-    const block::Ll128Slot* from = lines_of(each, piece);
-    block::each_tile_of_pairs<lines_at_once>(
-        gpu_, piece.bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-          block::Ll128Look looks[lines_at_once];
-          wait_together([&] {
-            WAYWISER_UNROLL
-            for (unsigned i = 0; i < lines_at_once; ++i)
-              if (pairs[i] < end)
-                looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag());
-            bool there = true;  // compared when all polls are in flight
-            WAYWISER_UNROLL
-            for (unsigned i = 0; i < lines_at_once; ++i)
-              there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag()));
-            return there ? 0 : each.peer + 1;
-          });
-          WAYWISER_UNROLL
-          for (unsigned i = 0; i < lines_at_once; ++i) {
-            const Vector16 word = gpu_.word_in_line(looks[i], lane);
-            const std::uint64_t at = place_of_word(piece, pairs[i], lane);
-            if (pairs[i] >= end || at >= bytes) continue;
-            if constexpr (reduces) {
-              if (each.reduces) {
-                deliver(each, at, word);
-                continue;
-              }
-            }
-            store_vector<Word>(to, at, bytes, word);
+    block::take_lines<lines_at_once>(
+        gpu_, piece.bytes, lines_of(each, piece), [&] { return this->tag(); },
+        [&](auto have_come) { this->wait_together([&] { return have_come() ? 0 : each.peer + 1; }); },
+        [&](const Vector16& word, std::uint32_t pair, unsigned lane, std::uint32_t end) {
+          const std::uint64_t at = place_of_word(piece, pair, lane);
+          if (pair >= end || at >= bytes) return;
+          if constexpr (reduces) {
+            if (each.reduces) return this->deliver(each, at, word);
           }
+          store_vector<Word>(to, at, bytes, word);
         });
   }
 

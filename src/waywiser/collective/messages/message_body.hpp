@@ -1,6 +1,7 @@
 #pragma once
 
 #include "waywiser/collective/messages/bulk_pieces.hpp"
+#include "waywiser/kernels/block/lines.hpp"
 
 namespace waywiser::messages {
 
@@ -98,53 +99,24 @@ class MessageBody : BulkPieces<Gpu, only> {
     return lane < block::words_of_pair && word_of(lane, pair) < (bytes + 15) / 16;
   }
 
-  // All loads are in flight before the first store.
   WAYWISER_DEVICE void send_ll128(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    auto* to = this->template slot<block::Ll128Slot>(ll128_slots, number);
-    block::each_tile_of_pairs<ll128_at_once>(
-        gpu_, bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
-          Vector16 words[ll128_at_once] = {};
-          const auto load = [&] {
-            WAYWISER_UNROLL
-            for (unsigned i = 0; i < ll128_at_once; ++i)
-              if (has_word(lane, pairs[i], bytes))
-                words[i] = block::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
-            return true;
-          };
-          load_and_wait_for_room(static_cast<std::uint32_t>(number), ll128_slots, load);
-          gpu_.join_warp();
-          WAYWISER_UNROLL
-          for (unsigned i = 0; i < ll128_at_once; ++i)
-            gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
-                            gpu_.line_word(words[i], lane, tag(number)), pairs[i] < end);
-        });
+    block::send_lines<ll128_at_once>(
+        gpu_, bytes, this->template slot<block::Ll128Slot>(ll128_slots, number), [&] { return this->tag(number); },
+        [&](Vector16& word, std::uint32_t pair, unsigned lane, std::uint32_t) {
+          if (has_word(lane, pair, bytes))
+            word = block::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pair));
+        },
+        [&](auto loads) { this->load_and_wait_for_room(static_cast<std::uint32_t>(number), ll128_slots, loads); });
   }
 
   WAYWISER_DEVICE void take_ll128(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    const auto* from = this->template slot<block::Ll128Slot>(ll128_slots, number);
-    block::each_tile_of_pairs<ll128_at_once>(
-        gpu_, bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
-          block::Ll128Look looks[ll128_at_once];
-          wait_together(number, [&] {
-            WAYWISER_UNROLL
-            for (unsigned i = 0; i < ll128_at_once; ++i)
-              if (pairs[i] < end)
-                looks[i] =
-                    gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag(number));
-            bool there = true;  // compared when all polls are in flight
-            WAYWISER_UNROLL
-            for (unsigned i = 0; i < ll128_at_once; ++i)
-              there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag(number)));
-            return there;
-          });
-          WAYWISER_UNROLL
-          for (unsigned i = 0; i < ll128_at_once; ++i) {
-            const Vector16 word = gpu_.word_in_line(looks[i], lane);
-            if (has_word(lane, pairs[i], bytes))
-              block::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
-          }
+    block::take_lines<ll128_at_once>(
+        gpu_, bytes, this->template slot<block::Ll128Slot>(ll128_slots, number), [&] { return this->tag(number); },
+        [&](auto have_come) { this->wait_together(number, have_come); },
+        [&](const Vector16& word, std::uint32_t pair, unsigned lane, std::uint32_t) {
+          if (has_word(lane, pair, bytes)) block::store_word<exact>(part_.data + at, bytes, word_of(lane, pair), word);
         });
   }
 };

@@ -35,19 +35,4 @@ WAYWISER_DEVICE inline std::uint64_t pairs_for(std::uint64_t bytes) {
   return (bytes + data_bytes_of_pair - 1) / data_bytes_of_pair;
 }
 
-// Calls f(lane, pairs, end) by all threads of each warp: a thread's lane of `at_once` pairs of lines, of which the data
-// have `end`.
-template <unsigned at_once, typename Gpu, typename Function>
-WAYWISER_DEVICE void each_tile_of_pairs(Gpu& gpu, std::uint64_t bytes, Function f) {
-  const auto end = static_cast<std::uint32_t>(pairs_for(bytes));
-  const std::uint32_t stride = gpu.threads() / lanes_of_pair;
-  for (std::uint32_t begin = 0; begin < end; begin += stride * at_once)
-    gpu.each_thread([&](unsigned thread) {
-      std::uint32_t pairs[at_once];
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < at_once; ++i) pairs[i] = begin + thread / lanes_of_pair + i * stride;
-      f(thread % lanes_of_pair, pairs, end);
-    });
-}
-
 }  // namespace waywiser::block
