@@ -64,11 +64,16 @@ TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
               s.steps[1].destination.layout = 1;
             }),
             "a message from rank 1: its elements are in a list");
-  EXPECT_EQ(why_slots([](Schedule& s) {
-              s.layouts.push_back({4, {{{1, 0}, {1, 0}, {50000, 8}}}, {}});
-              s.steps[1].destination.layout = 1;
-            }),
-            "a message from rank 1: its elements lie apart in runs of 32 bytes");
+  const auto runs_of = [](std::uint64_t elements) {
+    return [=](Schedule& s) {
+      s.layouts.push_back({elements, {{{1, 0}, {1, 0}, {200000 / elements, 2 * elements}}}, {}});
+      s.steps[1].destination.layout = 1;
+    };
+  };
+  EXPECT_EQ(why_slots(runs_of(2)), "a message from rank 1: its elements lie apart in runs of 16 bytes");
+  Schedule in_longer_runs = schedule;
+  runs_of(4)(in_longer_runs);
+  EXPECT_EQ(direct_messages(in_longer_runs, DataType::uint8, arrays, algorithms).all.size(), 1u);
   algorithms.set(program_algorithm(parse_way("bulk(blocks=7)")));
   EXPECT_EQ(why_slots([](Schedule&) {}), "a message from rank 1: bulk(blocks=7) is chosen for 1600000 bytes");
   algorithms.set({});

@@ -76,7 +76,7 @@ NO_CHOICE = {
     },
     "a variable that is called as a constant elsewhere": {("offload/array_staging.cpp", "bytes")},
 }
-UNSOURCED = 10  # defaults whose reason is not known; the number only falls
+UNSOURCED = 4  # defaults whose reason is not known; the number only falls
 
 
 def constants_of(text: str) -> dict[str, str]:

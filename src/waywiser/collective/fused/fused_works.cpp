@@ -156,7 +156,7 @@ KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method
   constexpr Bytes threads = defaults::fused_push_threads;
   const bool in_two_shots = method == Method::two_shot;
   const Bytes vectors = in_two_shots ? (block + 15) / 16 / static_cast<Bytes>(call.ranks) : (block + 15) / 16;
-  if (in_two_shots && vectors > defaults::fused_two_shot_long / 16)
+  if (in_two_shots && 16 * vectors * static_cast<Bytes>(call.ranks - 1) > defaults::fused_two_shot_long)
     return {method, static_cast<unsigned>(defaults::fused_two_shot_long_blocks), static_cast<unsigned>(threads)};
   return shape(vectors, 2 * threads, threads,
                in_two_shots ? defaults::fused_two_shot_blocks : defaults::fused_one_shot_blocks);
