@@ -58,10 +58,9 @@ class HostMemory:
 
     def set(self, data: np.ndarray) -> None:
         self._bytes[: len(data)] = data
-        self._bytes[len(data) :] = 0
 
-    def get(self) -> np.ndarray:
-        return self._bytes
+    def get(self, count: int) -> np.ndarray:
+        return self._bytes[:count]
 
 
 class GpuMemory:
@@ -77,12 +76,11 @@ class GpuMemory:
         torch.cuda.synchronize()
 
     def set(self, data: np.ndarray) -> None:
-        self._bytes[len(data) :] = 0
         self._bytes[: len(data)] = self._torch.from_numpy(data).to(self._bytes.device)
         self._torch.cuda.synchronize()
 
-    def get(self) -> np.ndarray:
-        return np.asarray(self._bytes.cpu().numpy())
+    def get(self, count: int) -> np.ndarray:
+        return np.asarray(self._bytes[:count].cpu().numpy())
 
 
 def memory_of(place: str, room: int) -> HostMemory | GpuMemory:
@@ -103,21 +101,28 @@ def target(pipe: Connection, back_end: str, place: str, room: int) -> None:
     pipe.send((agent.get_agent_metadata(), memory.address, memory.device, memory.kind))
     while (asked := pipe.recv()) is not None:
         ranges, size, stride, seed = asked
-        expected, given = np.zeros(room, dtype=np.uint8), pattern(seed, room)  # also between the ranges
+        used = used_by(ranges, size, stride)
+        expected, given = np.zeros(used, dtype=np.uint8), pattern(seed, used)  # also between the ranges
         for at in range(0, max(1, ranges * stride), max(1, stride)):
             expected[at : at + size] = given[at : at + size]
-        right = np.array_equal(memory.get(), expected)
-        memory.set(np.zeros(room, dtype=np.uint8))
+        right = np.array_equal(memory.get(used), expected)
+        memory.set(np.zeros(used, dtype=np.uint8))
         pipe.send(right)
+    pipe.send(not memory.get(room).any())  # nothing was written beyond the ranges
 
 
 @functools.cache
-def random_bytes(room: int) -> np.ndarray:
-    return np.random.default_rng(1).integers(0, 256, room, dtype=np.uint8)
+def random_bytes() -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 256, ROOM, dtype=np.uint8)
 
 
-def pattern(seed: int, room: int) -> np.ndarray:
-    return random_bytes(room) + np.uint8(seed % 256)
+def pattern(seed: int, count: int) -> np.ndarray:
+    return random_bytes()[:count] + np.uint8(seed % 256)
+
+
+def used_by(ranges: int, size: int, stride: int) -> int:
+    """Bytes of memory from a case's first range to its last one."""
+    return (ranges - 1) * stride + size
 
 
 def initiator(pipe: Connection, back_end: str, place: str, room: int, metadata: bytes, *there: Any) -> None:
@@ -134,8 +139,8 @@ def initiator(pipe: Connection, back_end: str, place: str, room: int, metadata: 
         requests[name] = agent.initialize_xfer("WRITE", local, remote, "target")
     pipe.send("ready")
     while (asked := pipe.recv()) is not None:
-        name, times, seed = asked
-        memory.set(pattern(seed, room))
+        name, times, seed, used = asked
+        memory.set(pattern(seed, used))
         request = requests[name]
         begin = time.perf_counter()
         for _ in range(times):
@@ -181,7 +186,7 @@ class Pair:
         self.initiator.recv()
 
     def time(self, name: str, ranges: int, size: int, stride: int, times: int, seed: int) -> float:
-        self.initiator.send((name, times, seed))
+        self.initiator.send((name, times, seed, used_by(ranges, size, stride)))
         seconds = float(self.initiator.recv())
         self.target.send((ranges, size, stride, seed))
         if not self.target.recv():
@@ -204,9 +209,11 @@ def measure(rounds: int, places: list[str]) -> list[dict[str, Any]]:
                 seconds = pairs[back_end].time(name, ranges, size, stride, repeats, turn + 1)
                 if turn >= 0:
                     times[name][back_end].append(seconds)
-    for pair in pairs.values():
+    for name, pair in pairs.items():
         pair.initiator.send(None)
         pair.target.send(None)
+        if not pair.target.recv():
+            raise RuntimeError(f"{name}: bytes beyond the ranges")
     rows = []
     for name, ranges, size, _, repeats in cases:
         ours, its = (times[name][back_end] for back_end in BACK_ENDS)
