@@ -1,4 +1,4 @@
-"""NCCL's log (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE): by which transport its connections go."""
+"""NCCL's log (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE): by which transport its connections go, and how it runs collectives."""
 
 from __future__ import annotations
 
@@ -13,6 +13,26 @@ _VIA = re.compile(r"NCCL INFO .{0,120}? via ((?:P2P|SHM|NET|COLLNET|NVLS)(?:/\w{
 
 # NCCL says itself why it makes no reductions in the switch.
 _WHY_NO_COLLNET = re.compile(r"NCCL (?:INFO|WARN) ([^\n]{0,200}), disabling CollNet")
+
+
+# Since NCCL 2.24, of rank 0, with NCCL_DEBUG_SUBSYS=TUNING.
+_TAKEN = re.compile(r"NCCL INFO (\w{1,32}): \d+ Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}=\{(\d+)\.\.(\d+)\}")
+_OPERATIONS = {"AllReduce": "all_reduce", "AllGather": "all_gather", "ReduceScatter": "reduce_scatter"}
+_OPERATIONS |= {"Broadcast": "broadcast", "Reduce": "reduce"}
+_ALGORITHMS = {"TREE": "Tree", "RING": "Ring", "COLLNET_DIRECT": "CollNetDirect", "COLLNET_CHAIN": "CollNetChain"}
+_ALGORITHMS |= {"NVLS": "NVLS", "NVLS_TREE": "NVLSTree", "PAT": "PAT"}
+_PROTOCOLS = {"LL": "LL", "LL128": "LL128", "SIMPLE": "Simple"}
+
+
+def ways_taken(text: str) -> dict[str, str]:
+    """For each collective how NCCL ran the last one, as a plan writes it: "Ring(channels=8,protocol=LL)"."""
+    found = {}
+    for name, algorithm, protocol, first, last in _TAKEN.findall(text):
+        if name in _OPERATIONS and algorithm in _ALGORITHMS and protocol in _PROTOCOLS:
+            channels = int(last) - int(first) + 1
+            way = f"{_ALGORITHMS[algorithm]}(channels={channels},protocol={_PROTOCOLS[protocol]})"
+            found[_OPERATIONS[name]] = way
+    return found
 
 
 def file_of(pattern: str, host: str, process: int) -> str:
