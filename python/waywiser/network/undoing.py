@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.errors import FAILURE, UnavailableError
+from waywiser.errors import FAILURE, InputError, UnavailableError
 from waywiser.files import read_json
 from waywiser.json_fields import Node
 from waywiser.network.flower import COOKIE, Entry
@@ -52,6 +52,20 @@ def read_kept(file: Path) -> Kept:
     if not all(isinstance(text, str) for pair in texts.values() for text in pair):
         raise node.refuse('"before" must hold texts')
     return Kept(tuple(entries), {name: Dump(*pair) for name, pair in texts.items()})
+
+
+def check_not_needed(file: Path, control: TrafficControl) -> None:
+    """Raises InputError if the file is there and is no such file, or if rules are still there that only it can undo."""
+    if not file.exists():
+        return
+    kept = read_kept(file)
+    for name in kept.before:
+        try:
+            there = there_of(control.dump(name), name)
+        except UnavailableError:  # the interface is gone, and its rules with it
+            continue
+        if any(there.get(key_of(one)) == one.cookie for one in kept.entries if one.interface == name):
+            raise InputError(f"{file}: its rules are still at {name}: `waywiser network undo {file}` first")
 
 
 def undo_policy(file: Path, dry_run: bool, as_json: bool, control: TrafficControl) -> int:
