@@ -178,6 +178,26 @@ def test_the_verb_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFix
     assert "--ranks is for --nccl" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("adds", [False, True])
+def test_who_is_started_with_which_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adds: bool) -> None:
+    """NCCL alone, which writes its choices; a tuner; and a tuner where switches add."""
+    given: dict[str, dict[str, str]] = {}
+
+    def made(setup: object, name: str, environment: dict[str, str], **_: object) -> MadeUpRanks:
+        given[name] = environment
+        return MadeUpRanks()
+
+    monkeypatch.setattr(nccl_tuning, "look_for_nccl", lambda: Found(2, "", ""))
+    monkeypatch.setattr(nccl_tuning, "python_ranks", made)
+    teams, started = nccl_tuning.start_teams(2, tmp_path, Offers(False, False, adds))
+    assert len(started) == len(given) == 2 + adds and (teams.collnet is not None) == adds
+    alone, tuned = given["nccl"], given["nccl-tuned"]
+    assert (alone["NCCL_TUNER_PLUGIN"], tuned["NCCL_TUNER_PLUGIN"]) == ("none", str(TUNER))
+    assert alone["NCCL_DEBUG_SUBSYS"] == "TUNING" and not any("NCCL_DEBUG" in name for name in tuned)
+    assert Path(alone["NCCL_DEBUG_FILE"]).parent == teams.logs == tmp_path
+    assert not adds or given["nccl-collnet"]["NCCL_COLLNET_ENABLE"] == "1"
+
+
 def _start(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, list[Team]]:
     return NcclTeams(MadeUpRanks(), MadeUpRanks()), []
 
