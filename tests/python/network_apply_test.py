@@ -20,7 +20,7 @@ from waywiser.network.own_connection import check_own_connection, own_environmen
 from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import parse_policy
 from waywiser.network.traffic_control import RecordedControl, TrafficControl
-from waywiser.network.undoing import read_kept
+from waywiser.network.undoing import read_kept, undo_policy
 
 
 def test_applied_twice_and_undone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,6 +40,8 @@ def test_applied_twice_and_undone(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert undone(tc, file) == 0 and dumps(tc) == before
     assert "the same, byte for byte" in capsys.readouterr().out
     assert undone(tc, file) == 0 and "nothing to undo" in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"is the policy; undo needs what apply wrote: .*policy.yaml.undo.json"):
+        undo_policy(file, False, False, TrafficControl(tc))
 
 
 def test_what_others_did_meanwhile_stays_and_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import read_policy
 from waywiser.network.steering import Steering, look
 from waywiser.network.traffic_control import Dump, TrafficControl, key_of, what_is_missing
-from waywiser.network.undoing import check_not_needed, kept_json
+from waywiser.network.undoing import check_not_needed, file_of, kept_json
 
 _HARDWARE = "skip_sw"
 
@@ -66,7 +66,7 @@ def apply_policy(
     missing = what_is_missing(entries, before, str(file))
     places = places_of(policy, look(asked, 0.0, lambda _: None), wishes.software)
     commands = _commands(entries, before, places) if missing else []
-    kept = wishes.undo or file.with_name(f"{file.name}.undo.json")
+    kept = wishes.undo or file_of(file)
     applied = bool(commands) and not wishes.dry_run
     if applied:
         check_not_needed(kept, control)

@@ -25,6 +25,11 @@ class Kept:
     before: Mapping[str, Dump]
 
 
+def file_of(policy: Path) -> Path:
+    """Where apply keeps what undo needs, unless it is told another place."""
+    return policy.with_name(f"{policy.name}.undo.json")
+
+
 def kept_json(entries: Sequence[Entry], before: Mapping[str, Dump]) -> str:
     """What undo needs, as a JSON document."""
     names = ("interface", "pref", "chain", "protocol", "cookie")
@@ -70,6 +75,8 @@ def check_not_needed(file: Path, control: TrafficControl) -> None:
 
 def undo_policy(file: Path, dry_run: bool, as_json: bool, control: TrafficControl) -> int:
     """Removes what apply made, and compares with what was there before. Returns the exit code. Raises Error."""
+    if (beside := file_of(file)).exists():
+        raise InputError(f"{file}: is the policy; undo needs what apply wrote: {beside}")
     kept = read_kept(file)
     commands: list[str] = []
     notes: list[str] = []
