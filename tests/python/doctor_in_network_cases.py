@@ -23,6 +23,8 @@ TAKEN = (
     + LINE
     + "CollNet 01/0 : 0 [send] via COLLNET/SHARP/1\n"
 )
+RAN = LINE + "AllReduce: 8388608 Bytes -> Algo {} proto {}\n"
+BY_RINGS = RAN.format("RING", "SIMPLE channel{Lo..Hi}={0..7}")
 RINGS = LINE + "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
 TOO_FEW = RINGS + LINE + "Communicator has 1 nodes which is less than CollNet node threshold 2, disabling CollNet\n"
 DEVINFO = "hca_id:\t{}\n\ttransport:\t\t\tInfiniBand (0)\n{}\n\t\tport:\t1\n"
@@ -55,6 +57,14 @@ IN_NETWORK_CASES = [
     Case("D53", OK, "the plug-in of NCCL is there; nothing asks for it", nic() | PLUG_IN, SERVED, PATH),
     Case("D53", OK, "the plug-in of NCCL, UCC is there", nic() | PLUG_IN | UCC, SERVED, PATH),
     Case("D53", OK, "2 connections via COLLNET/SHARP", nic() | PLUG_IN | {"/tmp/nccl.log": TAKEN}, SERVED, LOGGED),
+    *(
+        Case("D53", status, text, nic() | PLUG_IN | {"/tmp/nccl.log": TAKEN + ran}, SERVED, LOGGED)
+        for status, text, ran in (
+            (OK, "for 1 of 3 all-reduces", 2 * BY_RINGS + RAN.format("COLLNET_CHAIN", "SIMPLE channel{Lo..Hi}={0..1}")),
+            (OK, "for 1 of 1 all-reduces", RAN.format(3, "2 time 91.2")),
+            (WARNING, "none of 2 all-reduces ran by it", 2 * BY_RINGS),
+        )
+    ),
     Case("D53", WARNING, "no connection via COLLNET", nic() | PLUG_IN | {"/tmp/nccl.log": RINGS}, SERVED, LOGGED),
     Case("D53", WARNING, "has 1 nodes which is less", nic() | PLUG_IN | {"/tmp/nccl.log": TOO_FEW}, SERVED, LOGGED),
     Case("D53", UNKNOWN, "needs a log of NCCL", nic() | PLUG_IN | {"/tmp/nccl.log": "another"}, SERVED, LOGGED),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doctor_in_network_cases import NOT_SERVED, PATH, PLUG_IN, SERVED
+from doctor_in_network_cases import NOT_SERVED, PATH, PLUG_IN, SERVED, UCC
 from doctor_machines import build, nic
 from simulated_settings import Asked, collnet
 from verb_runs import Run
@@ -71,18 +71,20 @@ def test_what_gains_too_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("commands", "files", "told"),
     [
-        (SERVED, nic() | PLUG_IN, "but no benchmark of ours runs NCCL between nodes"),
-        ({}, nic() | PLUG_IN, "not known whether sharp_am serves mlx5_0:1"),
-        (NOT_SERVED, nic() | PLUG_IN, ""),
+        (SERVED, nic() | PLUG_IN | UCC, "are there, but"),
+        ({}, nic() | PLUG_IN | UCC, "not known whether sharp_am serves mlx5_0:1"),
+        (NOT_SERVED, nic() | PLUG_IN | UCC, ""),
         (SERVED, nic(), ""),
         (SERVED, {}, ""),
     ],
 )
 def test_on_this_machine_it_is_named_where_it_is(commands: Any, files: Any, told: str, tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    found = list(here(build(tmp_path / "root", files, commands, PATH)))
-    assert [one.name for one in found] == ([NAME] if told else [])
-    assert all(told in one.why and "doctor D53" in one.why for one in found)
+    root = build(tmp_path, files, commands, PATH)
+    found = list(here(root, ("nccl", "openmpi")))
+    assert [one.name for one in found] == ([NAME, "UCC_CL_BASIC_TLS"] if told else [])
+    assert all(told in one.why and "waywiser verify --" in one.why for one in found)
+    assert [one.target for one in here(root, ("openmpi",))] == (["openmpi"] if told else [])
+    assert list(here(root, ("ucx",))) == []
 
 
 def test_the_verb_shows_it_as_simulated(run: Run, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from doctor_in_network_cases import NOT_SERVED, PATH, PLUG_IN, SERVED
 from doctor_machines import Files, build, nic
 from made_up_nccl import NO_END, TUNER, ask, plan, program
+from made_up_nccl_ranks import NAME, NEITHER, MadeUpRanks
 
 from waywiser import _core
 from waywiser.apply.job_libraries import find_job_libraries
@@ -20,41 +21,12 @@ from waywiser.apply.setting import Settings, read_settings
 from waywiser.bench.nccl_communicators import Communicators, plan_of
 from waywiser.bench.team import Team
 from waywiser.cli import run
-from waywiser.errors import InputError
 from waywiser.look.nccl_library import Found
 from waywiser.plan import read_plan
 from waywiser.prove import nccl_benchmarks
 from waywiser.prove.trial import benchmark_of
 from waywiser.tune import nccl_tuning
-from waywiser.tune.nccl_tuning import NcclTeams, Offers, finer_ways, first_ways, keep, measured
-
-NAME = "NCCL 2.27.5"
-NEITHER = Offers(nvls=False, chunks=False)
-
-
-class MadeUpRanks:
-    """Small all-reduces are fastest by the tree, large ones with 8 channels; the ring, which takes `ring` times as long
-    as the default, is never; all else as without a plug-in."""
-
-    version, adapts = NAME, False
-
-    def __init__(self, ring: float = 0.8) -> None:
-        self.ring, self.ways = ring, set[str]()
-
-    def slice(self, request: str, patience: float) -> list[list[float]]:
-        words = request.split()
-        operation, size, samples = words[0], int(words[3]), int(words[6])
-        way = words[10] if len(words) > 10 else ""
-        self.ways.add(way)
-        seconds = 1e-5 + size / 1e11
-        if operation == "all_reduce" and way:
-            fast = way == "Tree(protocol=LL)" if size <= 1 << 15 else way == "Ring(channels=8,protocol=Simple)"
-            seconds *= 0.5 if fast else self.ring if way == "Ring(protocol=Simple)" else 1.02
-        elif way:
-            seconds *= 1.02
-        return [[seconds * (1 + 1e-4 * n) for n in range(samples)] for _ in range(2)]
-
-    def close(self) -> None: ...
+from waywiser.tune.nccl_tuning import NcclTeams, Offers, finer_ways, first_ways, measured
 
 
 def made_up_ways(offers: Offers) -> set[str]:
@@ -66,34 +38,9 @@ def made_up_ways(offers: Offers) -> set[str]:
     return tuned.ways | switches.ways
 
 
-def made_up_series(offers: Offers = NEITHER, ring: float = 0.8) -> tuple[list[dict[str, object]], MadeUpRanks]:
-    tuned = MadeUpRanks(ring)
-    teams = NcclTeams(MadeUpRanks(), tuned)
-    return measured(teams, 2, offers, time.monotonic() + 600, lambda *told: None), tuned
-
-
-@pytest.mark.parametrize(("ring", "between"), [(0.8, "Ring(protocol=Simple)"), (0.98, "default")])
-def test_the_plan_takes_what_beats_nccl_without_a_plug_in(tmp_path: Path, ring: float, between: str) -> None:
-    """Between two sizes: what was faster at both, for nobody knows where NCCL changes its protocol."""
-    series, _ = made_up_series(ring=ring)
-    assert all(one["way"] != "default" or len(one["points"]) == len(nccl_tuning.SIZES) for one in series)  # type: ignore[arg-type]
-    rows = [row for row in keep(tmp_path / "plan.json", series, NAME, 2).rows if row.partner == NAME]
-    assert {(row.operation, row.way) for row in rows if row.operation != "all_reduce"} == {
-        (operation, "default") for operation in ("all_gather", "broadcast", "reduce", "reduce_scatter")
-    }
-    of_sums = [row for row in rows if row.operation == "all_reduce"]
-    ways = [(row.from_bytes, row.to_bytes, row.way) for row in of_sums]
-    assert ways == [
-        (0, 1 << 14, "Tree(protocol=LL)"),
-        ((1 << 14) + 1, (1 << 17) - 1, between),
-        (1 << 17, 1 << 24, "Ring(channels=8,protocol=Simple)"),
-        ((1 << 24) + 1, NO_END, "default"),
-    ]
-
-
 def test_the_tuner_understands_every_way_that_is_measured(tmp_path: Path) -> None:
     made, names = program(tmp_path), ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS")
-    tuned = made_up_ways(Offers(nvls=True, chunks=True, collnet=True))
+    tuned = made_up_ways(Offers(nvls=True, chunks=True, collnet=True)) - {"default"}
     assert {"NVLS(protocol=Simple)", "Ring(chunk=65536,protocol=Simple)", "CollNetChain(protocol=Simple)"} <= tuned
     for way in tuned:
         text = plan_of(way, 2, "2.27.5")
@@ -142,19 +89,6 @@ def test_apply_switches_on_what_a_row_of_collnet_needs(tmp_path: Path) -> None:
     assert told == {"NCCL_COLLNET_ENABLE": "1", "NCCL_COLLNET_NODE_THRESHOLD": "1"}
     assert {one.group for one in made.settings} == {"tuner"}, "proved together"
     assert [why_not_tried(one, "nccl", 2) for one in made.settings] == [""] * 4
-
-
-def test_other_rows_of_the_plan_stay(tmp_path: Path) -> None:
-    file = tmp_path / "plan.json"
-    file.write_text(plan([("all_reduce", 0, NO_END, "default")], ranks=4))
-    series, _ = made_up_series()
-    kept = keep(file, series, NAME, 2)
-    assert [row.way for row in kept.rows if row.ranks == 4] == ["default"] and len(kept.rows) > 5
-    again = keep(file, series, NAME, 2)
-    assert again.rows == kept.rows
-    file.write_text(plan([], fingerprint="f00"))
-    with pytest.raises(InputError, match="is not measured on this machine"):
-        keep(file, series, NAME, 2)
 
 
 def settings(version: str = "2.27.5 (/lib/libnccl.so.2)") -> Settings:
@@ -244,6 +178,26 @@ def test_the_verb_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFix
     assert "--ranks is for --nccl" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("adds", [False, True])
+def test_who_is_started_with_which_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adds: bool) -> None:
+    """NCCL alone, which writes its choices; a tuner; and a tuner where switches add."""
+    given: dict[str, dict[str, str]] = {}
+
+    def made(setup: object, name: str, environment: dict[str, str], **_: object) -> MadeUpRanks:
+        given[name] = environment
+        return MadeUpRanks()
+
+    monkeypatch.setattr(nccl_tuning, "look_for_nccl", lambda: Found(2, "", ""))
+    monkeypatch.setattr(nccl_tuning, "python_ranks", made)
+    teams, started = nccl_tuning.start_teams(2, tmp_path, Offers(False, False, adds))
+    assert len(started) == len(given) == 2 + adds and (teams.collnet is not None) == adds
+    alone, tuned = given["nccl"], given["nccl-tuned"]
+    assert (alone["NCCL_TUNER_PLUGIN"], tuned["NCCL_TUNER_PLUGIN"]) == ("none", str(TUNER))
+    assert alone["NCCL_DEBUG_SUBSYS"] == "TUNING" and not any("NCCL_DEBUG" in name for name in tuned)
+    assert Path(alone["NCCL_DEBUG_FILE"]).parent == teams.logs == tmp_path
+    assert not adds or given["nccl-collnet"]["NCCL_COLLNET_ENABLE"] == "1"
+
+
 def _start(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, list[Team]]:
     return NcclTeams(MadeUpRanks(), MadeUpRanks()), []
 
@@ -256,8 +210,10 @@ def test_the_verb_shows_the_rows(
     assert run(["tune", "--nccl", "-n", "2", "--json", "--results", str(tmp_path)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["library"], told["ranks"], len(told["rows"])) == (NAME, 2, 8)
+    assert set(told["silent_tuner"]) == set(nccl_tuning.COLLECTIVES)
     assert run(["tune", "--nccl", "-n", "2", "--results", str(tmp_path)]) == 0
-    assert "Tree(protocol=LL)" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Tree(protocol=LL)" in out and "NCCL under a tuner that says nothing" in out and "reduce_scatter 1.00" in out
 
 
 @pytest.mark.parametrize("tuner", [False, True])

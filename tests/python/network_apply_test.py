@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doctor_machines import build
 from made_up_network import REP0, SOFTWARE, MadeUpTc, card_files, commands, machine, rule
 from network_policies import NAMES, POLICY, applied, dumps, flags, random_policy, undone, with_card, written
 
@@ -15,11 +16,11 @@ from waywiser.errors import InputError, UnavailableError
 from waywiser.network.applying import Wishes, apply_policy
 from waywiser.network.asking import Asked
 from waywiser.network.flower import COOKIE, entries_of
-from waywiser.network.own_connection import check_own_connection
+from waywiser.network.own_connection import check_own_connection, own_environment
 from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import parse_policy
 from waywiser.network.traffic_control import RecordedControl, TrafficControl
-from waywiser.network.undoing import read_kept
+from waywiser.network.undoing import read_kept, undo_policy
 
 
 def test_applied_twice_and_undone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,6 +40,8 @@ def test_applied_twice_and_undone(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert undone(tc, file) == 0 and dumps(tc) == before
     assert "the same, byte for byte" in capsys.readouterr().out
     assert undone(tc, file) == 0 and "nothing to undo" in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"is the policy; undo needs what apply wrote: .*policy.yaml.undo.json"):
+        undo_policy(file, False, False, TrafficControl(tc))
 
 
 def test_what_others_did_meanwhile_stays_and_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,6 +141,38 @@ def test_the_own_connection_is_not_cut_off(tmp_path: Path) -> None:
         applied(tc, file, environment=session)
 
 
+def test_a_session_is_known_also_under_sudo(tmp_path: Path) -> None:
+    """The shell above sudo has it; sudo has taken it away; nobody else's is taken."""
+    session, files = "198.51.100.7 51234 192.0.2.1 22", {}
+    for number, above, told in ((40, 1, f"A=1\0SSH_CONNECTION={session}\0"), (50, 40, "A=1\0"), (60, 50, "")):
+        files |= {f"/proc/{number}/stat": f"{number} (a ) b) S {above} 1", f"/proc/{number}/environ": told}
+    files |= {"/proc/70/stat": "70 (c) S 1 1", "/proc/70/environ": "SSH_CONNECTION=x\0"}
+    root = build(tmp_path, files, {})
+    assert own_environment({"B": "2"}, root, 60) == {"B": "2", "SSH_CONNECTION": session}
+    assert own_environment({"SSH_CONNECTION": "mine"}, root, 60) == {"SSH_CONNECTION": "mine"}
+    assert own_environment({}, root, 41) == {} == own_environment({}, build(tmp_path / "none", {}, {}), 60)
+
+
+def test_the_loopback_is_not_cut_off(tmp_path: Path) -> None:
+    tc, file = MadeUpTc(("lo",)), written(tmp_path, "rules: [{on: lo, do: drop}]")
+    with pytest.raises(InputError, match=r"lo carries what programs of this machine say to each other: .* --force"):
+        applied(tc, file)
+
+
+def test_what_undo_needs_is_not_overwritten(tmp_path: Path) -> None:
+    """The policy now names another interface; or the file of undo is something else."""
+    tc, file = MadeUpTc(NAMES), written(tmp_path, "rules: [{on: va, do: drop}]")
+    before = dumps(tc)
+    assert applied(tc, file) == 0
+    written(tmp_path, "rules: [{on: vb, do: drop}]")
+    with pytest.raises(InputError, match=r"undo.json: its rules are still at va: `waywiser network undo .*` first"):
+        applied(tc, file)
+    assert undone(tc, file) == 0 and dumps(tc) == before and applied(tc, file) == 0 and undone(tc, file) == 0
+    with pytest.raises(InputError, match=r"policy.yaml: not valid JSON"):
+        applied(tc, file, undo=file)
+    assert file.read_text() == "rules: [{on: vb, do: drop}]" and dumps(tc) == before
+
+
 @pytest.mark.parametrize("harmless", ["pass", "{mirror: vb}"])
 def test_what_takes_nothing_away_is_not_refused(harmless: str, tmp_path: Path) -> None:
     tc, file = MadeUpTc(NAMES), written(tmp_path, f"rules: [{{on: va, do: {harmless}}}]")
@@ -149,8 +184,8 @@ def test_what_takes_nothing_away_is_not_refused(harmless: str, tmp_path: Path) -
 def test_ports_of_a_bridge_and_below_a_vlan_are_own_connections_too(relation: dict[str, str], tmp_path: Path) -> None:
     answers = {
         "ip -s -j -d link show": json.dumps([{"ifname": "va"}, {"ifname": "br0"}, relation]),
-        "ip -j -4 route show default": json.dumps([{"dev": "br0"}]),
-        "ip -j -6 route show default": "",
+        "ip -j -4 route show table all default": json.dumps([{"dev": "br0"}]),
+        "ip -j -6 route show table all default": "",
     }
     policy: Policy = parse_policy("rules: [{on: va, do: drop}]", "p")
     with pytest.raises(InputError, match="va carries the default route"):

@@ -72,38 +72,25 @@ def namespace() -> Iterator[Namespace]:
         subprocess.run(["ip", "netns", "del", made.name], check=False, timeout=60)
 
 
-def test_a_real_tc_applies_and_undoes(namespace: Namespace, tmp_path: Path) -> None:
+POLICIES = {"page": POLICY, **{f"seed{seed}": random_policy(random.Random(seed)) for seed in range(6)}}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_real_tc_applies_and_undoes(name: str, namespace: Namespace, tmp_path: Path) -> None:
+    """Beside a rule of others."""
     namespace.run("tc", "qdisc", "add", "dev", "vb", "clsact")
-    namespace.run(
-        *[
-            "tc",
-            "filter",
-            "add",
-            "dev",
-            "vb",
-            "ingress",
-            "protocol",
-            "ip",
-            "pref",
-            "5",
-            "flower",
-            "dst_ip",
-            "10.9.0.0/16",
-            "action",
-            "drop",
-        ]
-    )
+    theirs = "tc filter add dev vb ingress protocol ip pref 5 flower dst_ip 10.9.0.0/16 action drop"
+    namespace.run(*theirs.split())
     asked, control = Asked(live_network().root, namespace), TrafficControl(namespace)
-    for number, text in enumerate((POLICY, *(random_policy(random.Random(seed)) for seed in range(6)))):
-        file = tmp_path / f"{number}.yaml"
-        file.write_text(text)
-        before = dumps(namespace)
-        assert apply_policy(file, Wishes(), asked, control, {}) == 0
-        after = dumps(namespace)
-        assert sum(rows.count(COOKIE) > 0 for _, rows in after) > 0
-        assert apply_policy(file, Wishes(), asked, control, {}) == 0 and dumps(namespace) == after
-        assert undo_policy(tmp_path / f"{number}.yaml.undo.json", False, False, control) == 0
-        assert dumps(namespace) == before
+    file = tmp_path / "policy.yaml"
+    file.write_text(POLICIES[name])
+    before = dumps(namespace)
+    assert apply_policy(file, Wishes(), asked, control, {}) == 0
+    after = dumps(namespace)
+    assert sum(rows.count(COOKIE) > 0 for _, rows in after) > 0
+    assert apply_policy(file, Wishes(), asked, control, {}) == 0 and dumps(namespace) == after
+    assert undo_policy(tmp_path / "policy.yaml.undo.json", False, False, control) == 0
+    assert dumps(namespace) == before
 
 
 RULES = (

@@ -226,6 +226,9 @@ def test_the_verb_on_this_machine(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     code, again, _ = run("network", "--json", "--seconds", "0", "--from", str(tmp_path / "new"))
     assert json.loads(again) == json.loads(out)
+    (tmp_path / "policy").write_text("rules: [{on: lo, do: pass}]")
+    code, out, err = run("network", "apply", str(tmp_path / "policy"), "--dry-run", "--from", str(tmp_path / "new"))
+    assert (code, err) == (0, "") and "tc filter add dev lo" in out
     code, _, err = run("network", "--record", str(tmp_path / "new"), "--seconds", "0")
     assert code == 2 and "is not empty" in err
 
@@ -241,6 +244,7 @@ def test_the_verb_on_this_machine(run: Run, tmp_path: Path) -> None:
         (["show", "--watch"], "--watch is for prove"),
         (["apply", "x", "--from", "y"], "--from is a recorded machine"),
         (["--from", "/nowhere"], "no such folder"),
+        (["--from", "/tmp"], "is no recorded machine"),
     ],
 )
 def test_bad_usage_is_one_line(words: list[str], why: str, run: Run) -> None:

@@ -123,6 +123,7 @@ def test_without_a_metric_the_time_decides(results: Path, capsys: pytest.Capture
         (["--metric", "(x)", "--with", "ucx"], "are for PROGRAM"),
         (["--", "no-such-program"], "there is no program 'no-such-program'"),
         (["--", "sh", "-c", "echo why; exit 3"], "failed (3): why"),
+        (["--", "false"], "false failed (1)\n"),
         ([], "write --with"),
     ],
 )

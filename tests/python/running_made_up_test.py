@@ -43,6 +43,7 @@ P2P, SHM = (LOG + f"Channel 00/0 : 0[0] -> 1[1] via {way}\n" for way in ("P2P/CU
 RING = LOG + "Channel 00/0 : 0[0] -> 2[0] [send] via NET/IB/0/GDRDMA\n"
 TOO_FEW = "Communicator has 1 nodes which is less than CollNet node threshold 2, disabling CollNet\n"
 TREE = LOG + "CollNet 00/0 : 0 [send] via COLLNET/SHARP/0/GDRDMA\n"
+RAN = LOG + "AllReduce: 8388608 Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..7}}\n"
 MOVED = {**nvlink(2, 1 << 20), **pcie(2, GIB)}
 NVLINK_STANDS, PCIE_MOVES = {**nvlink(2, 5), **pcie(2, 1 << 20)}, {**nvlink(2, 5), **pcie(2, GIB)}
 COLLNET = {"NCCL_COLLNET_ENABLE": "1"}
@@ -138,6 +139,13 @@ SEEDED = [
         nccl(also=(SHARP,), NCCL_DEBUG_FILE="/tmp/nccl.log", **COLLNET),
         {**HAS_COLLNET, "/tmp/nccl.log": P2P + LOG + TOO_FEW},
     ),
+    Seeded(
+        "J07",
+        "none of 3 all-reduces ran by CollNet",
+        nccl(also=(SHARP,), NCCL_DEBUG_FILE="/tmp/nccl.log", **COLLNET),
+        {**HAS_COLLNET, "/tmp/nccl.log": TREE + 3 * RAN.format("RING")},
+        size=4,
+    ),
     Seeded("J08", f"NCCL_TUNER_PLUGIN={TUNER}; NCCL goes on without", nccl(NCCL_TUNER_PLUGIN=TUNER)),
     Seeded("J08", "NCCL_NET_PLUGIN=aws-ofi", nccl(NCCL_NET_PLUGIN="aws-ofi")),
     Seeded("J09", "NCCL is /opt/nccl/lib/libnccl.so.2 at rank 0; /old/libnccl.so.2 at rank 1", [
@@ -167,7 +175,7 @@ HEALTHY = {
         "",
         "",
         nccl(also=(SHARP,), NCCL_DEBUG_FILE="/tmp/nccl.log", **COLLNET),
-        {**HAS_COLLNET, "/tmp/nccl.log": TREE + RING},
+        {**HAS_COLLNET, "/tmp/nccl.log": TREE + RING + RAN.format("RING") + RAN.format("COLLNET_DIRECT")},
         size=4,
     ),
     "a tuner that is loaded": Seeded("", "", nccl(also=(TUNER,), NCCL_TUNER_PLUGIN=TUNER)),

@@ -1,13 +1,13 @@
-"""NCCL's CollNet: reduction in InfiniBand's switches (SHARP). It needs daemon and plug-in: doctor's D53 looks for them.
+"""Reduction in InfiniBand's switches (SHARP), by NCCL's CollNet and UCC's `sharp`: doctor's D53 looks for its parts.
 
 For a simulated cluster whose switches add, all-reduce over one tree of switches for each rail is compared with the
-algorithms that NCCL has without them. No benchmark of ours runs NCCL between nodes, so on a machine that has it the
-setting is left out, with the command by which a program proves it.
+algorithms that NCCL has without them. Nothing on one node can prove it, so on a machine that has it the setting is left
+out, with the command that proves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from waywiser.apply.facts import Machine
 from waywiser.apply.nccl_network import COLLECTIVES, SIZES
@@ -44,22 +44,36 @@ def proposed(machine: Machine) -> Iterator[Setting | LeftOut]:
         yield LeftOut("nccl", NAME, "1", f"{why}: the default is right")
 
 
-def here(root: Root) -> Iterator[LeftOut]:
-    """For the machine itself: whether the fabric and a plug-in of NCCL have it, which nothing here can prove."""
-    try:
-        ports = in_network.infiniband(root)
-        plug_in = in_network.nccl_plug_in(root) if ports else ""
-    except Unknown:
-        return
-    if not plug_in:
-        return
-    then = f"waywiser verify --try {NAME}=1 -- srun -N 2 PROGRAM proves it by your own, doctor D53 says if it is taken"
-    try:
-        if in_network.manager(root, ports[0]):
-            why = f"sharp_am and {plug_in} are there, but no benchmark of ours runs NCCL between nodes: {then}"
-            yield LeftOut("nccl", NAME, "1", why)
-    except Unknown as error:
-        yield LeftOut("nccl", NAME, "1", f"not known whether sharp_am serves {ports[0].name}: {error}; {then}")
+_BY_NCCL = f"no benchmark of ours runs NCCL between nodes: waywiser verify --try {NAME}=1 -- srun -N 2 PROGRAM"
+_BY_UCC = (
+    "only with another node it can be proved: waywiser verify --with openmpi --hosts FILE --try"
+    " 'OMPI_MCA_coll_ucc_enable=1 OMPI_MCA_coll_ucc_priority=100 UCC_CL_BASIC_TLS=ucp,sharp'"
+)
+# By the library that `apply` is for: variable, value, how its plug-in is found, what proves it.
+_HERE = {
+    "nccl": (NAME, "1", in_network.nccl_plug_in, _BY_NCCL),
+    "openmpi": ("UCC_CL_BASIC_TLS", "ucp,sharp", in_network.ucc_plug_in, _BY_UCC),
+}
+
+
+def here(root: Root, targets: Collection[str]) -> Iterator[LeftOut]:
+    """For the machine itself: whether the fabric and a plug-in of NCCL or UCC have it, which nothing here can prove."""
+    for target, (name, value, plug_in_of, proof) in _HERE.items():
+        if target not in targets:
+            continue
+        try:
+            ports = in_network.infiniband(root)
+            plug_in = plug_in_of(root) if ports else ""
+        except Unknown:
+            continue
+        if not plug_in:
+            continue
+        then = f"{proof} proves it, doctor D53 says what is there"
+        try:
+            if in_network.manager(root, ports[0]):
+                yield LeftOut(target, name, value, f"sharp_am and {plug_in} are there, but {then}")
+        except Unknown as error:
+            yield LeftOut(target, name, value, f"not known whether sharp_am serves {ports[0].name}: {error}; {then}")
 
 
 def reduction_trials(machine: Machine, nodes: int) -> dict[str, Trial]:

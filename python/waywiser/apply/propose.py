@@ -56,7 +56,7 @@ def settings_for(
     if not unchecked:
         kept, refusals = _tried(kept, dry_run)
         left += refusals
-        left += nccl_reduction.here(Root()) if "nccl" in targets else []
+        left += nccl_reduction.here(Root(), targets)
     topology = machine.topology
     fingerprint = machine.profile.fingerprint if machine.profile else topology.fingerprint
     product = "" if unchecked else Root().text("/sys/class/dmi/id/product_name") or ""

@@ -86,6 +86,7 @@ def _show(source: Path | None, record: Path | None, seconds: float, as_json: boo
     from waywiser.look.finding import Status
     from waywiser.network.asking import live_network, replayed
     from waywiser.network.faults import name_faults, worst
+    from waywiser.network.own_connection import ask_for_recording
     from waywiser.network.shown import print_steering, steering_json
     from waywiser.network.steering import look
 
@@ -93,6 +94,7 @@ def _show(source: Path | None, record: Path | None, seconds: float, as_json: boo
     steering = look(asked, seconds)
     named = name_faults(steering)
     if record:
+        ask_for_recording(asked)
         asked.save(record)
     if as_json:
         typer.echo(steering_json(steering, named))

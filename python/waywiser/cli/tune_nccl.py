@@ -30,7 +30,7 @@ def tune_nccl(folder: Path, ranks: int | None, budget: float, as_json: bool, oth
         raise InputError("--nccl needs two GPUs")
     try:
         with bar("NCCL") as show:
-            plan, partner = tuned_nccl(folder, count, budget, show)
+            plan, partner, presence = tuned_nccl(folder, count, budget, show)
     except TeamError as error:
         raise InputError(f"NCCL cannot be timed: {error}") from error
     rows = [row for row in plan.rows if (row.partner, row.ranks) == (partner, count)]
@@ -38,11 +38,18 @@ def tune_nccl(folder: Path, ranks: int | None, budget: float, as_json: bool, oth
     if as_json:
         told = [{"operation": row.operation, "from_bytes": row.from_bytes, "to_bytes": row.to_bytes, "way": row.way,
                  "why": row.why} for row in rows]  # fmt: skip
-        typer.echo(json.dumps({"file": str(file), "library": partner, "ranks": count, "rows": told}, indent=1))
+        typer.echo(
+            json.dumps(
+                {"file": str(file), "library": partner, "ranks": count, "silent_tuner": presence, "rows": told},
+                indent=1,
+            )
+        )
         return
     typer.echo(f"# {partner}, {count} ranks: block of a rank, or whole")
     for row in rows:
         typer.echo(_line(row))
+    ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in presence.items())
+    typer.echo(f"NCCL under a tuner that says nothing, in times of NCCL without one: {ratios}")
     typer.echo(f"plan: {file}; `waywiser apply` switches the tuner on, `waywiser verify --with nccl` proves it")
 
 

@@ -59,7 +59,13 @@ def _taken(root: Root, log: str) -> Finding:
     if not found[0]:
         why = nccl_log.why_no_collnet(root, log) or "NCCL took its rings"
         return warning(f"{_COLLNET}=1, and {log} has no connection via COLLNET: {why}")
-    return ok(f"NCCL takes it: {found[0]} connections via COLLNET/{found[1]} in {log}")
+    connected = f"{found[0]} connections via COLLNET/{found[1]} in {log}"
+    by_collnet, every = nccl_log.counted_by_collnet(root, log)
+    if not every:
+        return ok(f"NCCL takes it: {connected}; with NCCL_DEBUG_SUBSYS=TUNING it would count the all-reduces")
+    if not by_collnet:
+        return warning(f"{connected}, and none of {every} all-reduces ran by it: NCCL takes others for their sizes")
+    return ok(f"NCCL takes it for {by_collnet} of {every} all-reduces: {connected}")
 
 
 def tag_matching(root: Root) -> Finding:

@@ -11,15 +11,16 @@ from pathlib import Path
 from waywiser.errors import Error, InputError, UnavailableError
 from waywiser.files import write_text_atomically
 from waywiser.look.finding import Unknown
+from waywiser.look.root import Root
 from waywiser.network.asking import Asked
 from waywiser.network.flower import COOKIE, Entry, entries_of
 from waywiser.network.interfaces import UNKNOWN, read_links
-from waywiser.network.own_connection import check_own_connection
+from waywiser.network.own_connection import check_own_connection, own_environment
 from waywiser.network.policy import Policy
 from waywiser.network.policy_reader import read_policy
 from waywiser.network.steering import Steering, look
 from waywiser.network.traffic_control import Dump, TrafficControl, key_of, what_is_missing
-from waywiser.network.undoing import kept_json
+from waywiser.network.undoing import check_not_needed, file_of, kept_json
 
 _HARDWARE = "skip_sw"
 
@@ -49,7 +50,7 @@ def apply_policy(
     wishes: Wishes,
     asked: Asked,
     control: TrafficControl,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
 ) -> int:
     """Prints the commands of a policy, and runs them unless `dry_run`. Returns the exit code. Raises Error."""
     policy = read_policy(file)
@@ -57,20 +58,23 @@ def apply_policy(
     try:
         _check_names(policy, asked)
         if not wishes.force:
-            check_own_connection(policy, asked, environment)
+            given = own_environment(os.environ, Root(), os.getpid()) if environment is None else environment
+            check_own_connection(policy, asked, given)
     except Unknown as error:
         raise UnavailableError(f"{error}: it is not known what the policy cuts off") from None
     before = {name: control.dump(name) for name in policy.interfaces}
     missing = what_is_missing(entries, before, str(file))
     places = places_of(policy, look(asked, 0.0, lambda _: None), wishes.software)
     commands = _commands(entries, before, places) if missing else []
+    kept = wishes.undo or file_of(file)
+    applied = bool(commands) and not wishes.dry_run
+    if applied:
+        check_not_needed(kept, control)
     if not wishes.as_json:
         for name, place in places.items():
             print(f"# {name}: {place.why}")
         print("".join(f"{' '.join(words)}\n" for words in commands), end="", flush=True)
-    kept = wishes.undo or file.with_name(f"{file.name}.undo.json")
     notes: list[str] = []
-    applied = bool(commands) and not wishes.dry_run
     if applied:
         write_text_atomically(kept, kept_json(entries, before))
         notes = [*make(entries, before, places, control), *_seen(policy, control)]

@@ -181,4 +181,6 @@ def replayed(folder: Path) -> Asked:
     """A recorded machine. Raises InputError."""
     if not folder.is_dir():
         raise InputError(f"--from {folder}: no such folder")
+    if not (folder / FILE).exists():
+        raise InputError(f"--from {folder}: is no recorded machine, it has no {FILE}: make one with --record")
     return Asked(recorded_root(folder))

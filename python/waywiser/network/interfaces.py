@@ -14,7 +14,10 @@ from waywiser.network.asking import Asked
 PHYSICAL, VIRTUAL, REPRESENTOR, OTHER = "physical function", "virtual function", "representor", "other"
 UNKNOWN = "unknown"
 # Cards with processors of their own, as a host sees them.
-_WITH_PROCESSORS = {"0x15b3:0xa2d2": "BlueField", "0x15b3:0xa2d6": "BlueField-2", "0x15b3:0xa2dc": "BlueField-3"}
+_WITH_PROCESSORS = {
+    f"0x15b3:{device}": f"BlueField{number}"
+    for device, number in (("0xa2d2", ""), ("0xa2d6", "-2"), ("0xa2dc", "-3"), ("0xa2df", "-4"))
+}
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _OF_A_FUNCTION = re.compile(r"(c\d+)?pf\d+(vf\d+|sf\d+)?")
 LINKS = ("ip", "-s", "-j", "-d", "link", "show")

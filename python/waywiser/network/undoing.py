@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from waywiser.errors import FAILURE, UnavailableError
+from waywiser.errors import FAILURE, InputError, UnavailableError
 from waywiser.files import read_json
 from waywiser.json_fields import Node
 from waywiser.network.flower import COOKIE, Entry
@@ -23,6 +23,11 @@ class Kept:
 
     entries: tuple[Entry, ...]
     before: Mapping[str, Dump]
+
+
+def file_of(policy: Path) -> Path:
+    """Where apply keeps what undo needs, unless it is told another place."""
+    return policy.with_name(f"{policy.name}.undo.json")
 
 
 def kept_json(entries: Sequence[Entry], before: Mapping[str, Dump]) -> str:
@@ -54,8 +59,24 @@ def read_kept(file: Path) -> Kept:
     return Kept(tuple(entries), {name: Dump(*pair) for name, pair in texts.items()})
 
 
+def check_not_needed(file: Path, control: TrafficControl) -> None:
+    """Raises InputError if the file is there and is no such file, or if rules are still there that only it can undo."""
+    if not file.exists():
+        return
+    kept = read_kept(file)
+    for name in kept.before:
+        try:
+            there = there_of(control.dump(name), name)
+        except UnavailableError:  # the interface is gone, and its rules with it
+            continue
+        if any(there.get(key_of(one)) == one.cookie for one in kept.entries if one.interface == name):
+            raise InputError(f"{file}: its rules are still at {name}: `waywiser network undo {file}` first")
+
+
 def undo_policy(file: Path, dry_run: bool, as_json: bool, control: TrafficControl) -> int:
     """Removes what apply made, and compares with what was there before. Returns the exit code. Raises Error."""
+    if (beside := file_of(file)).exists():
+        raise InputError(f"{file}: is the policy; undo needs what apply wrote: {beside}")
     kept = read_kept(file)
     commands: list[str] = []
     notes: list[str] = []

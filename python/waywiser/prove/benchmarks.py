@@ -58,7 +58,8 @@ def run_benchmark(
         said.seek(0)
         lines = [line.strip() for line in (out + said.read(10_000)).splitlines() if line.strip(" -")]
     if process.returncode != 0:
-        raise InputError(f"{what} failed ({process.returncode}): {' '.join(lines[:3])[:300]}")
+        why = " ".join(lines[:3])[:300]
+        raise InputError(f"{what} failed ({process.returncode})" + (f": {why}" if why else ""))
     return out
 
 

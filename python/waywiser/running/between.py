@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.doctor.fast_paths import switched_off
 from waywiser.look import in_network, machine, networks, rdma
 from waywiser.look.finding import Unknown
-from waywiser.look.nccl_log import HOW_TO_LOG, why_no_collnet
+from waywiser.look.nccl_log import HOW_TO_LOG, counted_by_collnet, why_no_collnet
 from waywiser.monitor.counters import RDMA
 from waywiser.running.evidence import NOTICED, Evidence, Flow
 from waywiser.running.settings import deciding, said
@@ -107,6 +107,9 @@ def no_collnet(seen: Evidence) -> str:
     if not ways:
         raise Unknown(f"{asked}, and a plug-in with CollNet is loaded: that it is taken only a log says: {HOW_TO_LOG}")
     if any(way.startswith("COLLNET") for way in ways):
-        return ""
+        counted = [counted_by_collnet(seen.root, file) for file in log_files(seen)]
+        every = sum(count for _, count in counted)
+        none = f"{asked}, and none of {every} all-reduces ran by CollNet: NCCL takes others for their sizes"
+        return none if every and not any(taken for taken, _ in counted) else ""
     why = next((text for file in log_files(seen) if (text := why_no_collnet(seen.root, file))), "NCCL took its rings")
     return f"{asked}, and NCCL's log has no connection via COLLNET: {why}"

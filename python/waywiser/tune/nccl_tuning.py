@@ -1,5 +1,5 @@
 """`waywiser tune --nccl`: with which algorithm, protocol and number of channels NCCL is fastest, measured through the
-tuner plug-in as jobs will run it, beside NCCL without a plug-in."""
+tuner plug-in as jobs will run it, also where the tuner says nothing, beside NCCL without a plug-in."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from waywiser.errors import InputError
 from waywiser.look.finding import Unknown
 from waywiser.look.in_network import why_no_collnet
 from waywiser.look.nccl_library import find_libnccl, look_for_nccl
+from waywiser.look.nccl_log import ways_taken
 from waywiser.look.root import Root
-from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import Plan
 from waywiser.run.clean_environment import clean_environment
 from waywiser.stages import Show
+from waywiser.tune.nccl_rows import UNTUNED, Series, keep, under_a_tuner
 from waywiser.tune.turns import OneWay, take_turns, timed_point
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
@@ -37,9 +38,7 @@ _MOST_BY_LL = 4 << 20  # it sends twice the bytes
 _LEAST_OF_CHUNKS = 1 << 20
 _CHANNELS, _CHUNKS = (2, 8, 16, 32), (64 << 10, 256 << 10, 1 << 20)
 _ROUNDS, _FIRST_ROUNDS, _HOPELESS = 6, 2, 1.3
-# The default is what has to be beaten: no way is taken that costs more, and few bytes more of noise do not decide.
-_NOT_MEASURED = "no other way was measured as faster at the sizes on both sides"
-_HYSTERESIS = {"tolerance": 0.01, "equal": 0.03, "switching": 0.01}
+_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "TUNING"}  # a line when a collective is captured, none when it runs
 
 
 @dataclass(frozen=True)
@@ -88,15 +87,21 @@ def finer_ways(best: Sequence[str], size: int, offers: Offers) -> list[str]:
 @dataclass(frozen=True)
 class NcclTeams:
     """Ranks without a plug-in, and ranks whose tuner follows the way that a request names; `collnet`: of these, those
-    for whom the switches add."""
+    for whom the switches add. `logs`: a folder with what the ranks without a plug-in say of their choices."""
 
     plain: Timed
     tuned: Timed
     collnet: Timed | None = None
+    logs: Path | None = None
 
     def of(self, ways: Sequence[str]) -> dict[str, Timed]:
-        by_tuner = {way: self.collnet if way.startswith(COLLNET_WAYS) else self.tuned for way in ways}
-        return {DEFAULT_WAY: self.plain, **{way: OneWay(team, way) for way, team in by_tuner.items() if team}}
+        by_tuner = {way: self.collnet if way.startswith(COLLNET_WAYS) else self.tuned for way in (DEFAULT_WAY, *ways)}
+        return {UNTUNED: self.plain, **{way: OneWay(team, way) for way, team in by_tuner.items() if team}}
+
+    def own_way(self, operation: str) -> list[str]:
+        """What NCCL took of itself for the last call of that kind, if its log says so."""
+        texts = [file.read_text(errors="replace") for file in self.logs.glob("*.log")] if self.logs else []
+        return [found[operation] for found in map(ways_taken, texts) if operation in found]
 
 
 def start_teams(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, list[Team]]:
@@ -104,8 +109,9 @@ def start_teams(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, li
     if why := look_for_nccl().why_not(ranks):
         raise InputError(f"NCCL cannot be timed: {why}")
     setup, clean = Setup(ranks, "cuda", 0, folder, folder), clean_environment(os.environ)
-    plain = python_ranks(setup, "nccl", {**clean, "NCCL_TUNER_PLUGIN": "none"})
-    started = [plain]
+    logs = {**_LOG, "NCCL_DEBUG_FILE": str(folder / "nccl-%p.log")}
+    plain = python_ranks(setup, "nccl", {**clean, **logs, "NCCL_TUNER_PLUGIN": "none"})
+    started, collnet = [plain], None
     try:
         version = plain.version.removeprefix("NCCL ")
         file = folder / "default.json"
@@ -113,17 +119,18 @@ def start_teams(ranks: int, folder: Path, offers: Offers) -> tuple[NcclTeams, li
         given = {**clean, **environment_for(file.read_text(), file)}
         started.append(python_ranks(setup, "nccl-tuned", given, module="nccl"))
         if offers.collnet:
-            started.append(python_ranks(setup, "nccl-collnet", {**given, **COLLNET}, module="nccl"))
+            collnet = python_ranks(setup, "nccl-collnet", {**given, **COLLNET}, module="nccl")
+            started.append(collnet)
     except BaseException:
         for team in started:
             team.close()
         raise
-    return NcclTeams(*started), started
+    return NcclTeams(plain, started[1], collnet, folder), started
 
 
-def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[Plan, str]:
-    """Measures in about `seconds`, and keeps the rows in the plan of `results`; the plan, and the name and version of
-    NCCL, by which its rows are known. Raises TeamError, InputError."""
+def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[Plan, str, dict[str, float]]:
+    """Measures in about `seconds`, and keeps the rows in the plan of `results`; the plan, the name and version of NCCL,
+    by which its rows are known, and what a tuner costs that says nothing. Raises TeamError, InputError."""
     with tempfile.TemporaryDirectory() as folder:
         offers = Offers.here(os.environ, find_libnccl())
         teams, started = start_teams(ranks, Path(folder), offers)
@@ -132,67 +139,16 @@ def tuned_nccl(results: Path, ranks: int, seconds: float, show: Show) -> tuple[P
         finally:
             for team in started:
                 team.close()
-    return keep(results / "plan.json", series, teams.plain.version, ranks), teams.plain.version
-
-
-def keep(file: Path, series: Sequence[dict[str, Any]], partner: str, ranks: int) -> Plan:
-    """Chooses, and writes the rows in place of those of this library for as many ranks."""
-    chosen = chosen_plan([{**one, "partner": partner} for one in series], "cuda", _HYSTERESIS)
-    times: dict[str, _Times] = {}
-    for one in series:
-        of_way = {point["bytes"]: point["seconds"] for point in one["points"]}
-        times.setdefault(one["operation"], {})[one["way"]] = of_way
-    rows = [row for name, of_one in times.items() for row in _where_measured(chosen["rows"], name, of_one)]
-    return keep_rows(file, partner, {**chosen, "rows": rows}, ranks)
-
-
-_Times = dict[str, dict[int, float]]  # of each way, by size
-
-
-def _where_measured(chosen: Sequence[dict[str, Any]], operation: str, times: _Times) -> list[dict[str, Any]]:
-    """At the sizes that were measured, and below the least of them, what was chosen; between two of them the way that
-    was faster than the default at both; above them the default. Elsewhere NCCL may change its own protocol."""
-    mine = [row for row in chosen if row["operation"] == operation]
-    sizes = sorted(times[DEFAULT_WAY])
-    rows: list[dict[str, Any]] = []
-
-    def add(first: int, last: int, row: dict[str, Any]) -> None:
-        if rows and rows[-1]["ways"][0]["way"] == row["ways"][0]["way"]:
-            first = rows.pop()["from_bytes"]
-        of_way = times[row["ways"][0]["way"]]
-        expected = [{"bytes": size, "seconds": of_way[size]} for size in sizes if first <= size <= last]
-        rows.append({**row, "from_bytes": first, "to_bytes": last, "expected": expected})
-
-    for size, following in zip(sizes, [*sizes[1:], None], strict=True):
-        (here,) = (row for row in mine if row["from_bytes"] <= size <= row["to_bytes"])
-        add(0 if size == sizes[0] else size, size, here)
-        way, why = _faster_at_both(times, size, following) if following else (DEFAULT_WAY, _NOT_MEASURED)
-        rest = {**here, "ways": [{"way": way, "ratio": 1.0}], "why": why}
-        add(size + 1, following - 1 if following else mine[-1]["to_bytes"], rest)
-    return rows
-
-
-def _faster_at_both(times: _Times, low: int, high: int) -> tuple[str, str]:
-    """The best of the ways that beat the default at both sizes by more than noise, and why."""
-    usual = times[DEFAULT_WAY]
-    ratios = {
-        way: (found[low] / usual[low], found[high] / usual[high])
-        for way, found in times.items()
-        if low in found and high in found
-    }
-    most = 1 - _HYSTERESIS["equal"]
-    able = [way for way, both in ratios.items() if max(both) <= most]
-    if not able:
-        return DEFAULT_WAY, _NOT_MEASURED
-    best = min(able, key=lambda way: (ratios[way][0] * ratios[way][1], way))
-    return best, "faster than the default at the sizes on both sides"
+    partner = teams.plain.version
+    return keep(results / "plan.json", series, partner, ranks), partner, under_a_tuner(series)
 
 
 def measured(
     teams: NcclTeams, ranks: int, offers: Offers, until: float, show: Show, sizes: Sequence[int] = SIZES
-) -> list[dict[str, Any]]:
-    """Series for a profile; sizes for which the time is too short are left out, the last of `sizes` first."""
-    series: dict[tuple[str, str], list[dict[str, Any]]] = {}
+) -> list[Series]:
+    """Series for a profile; sizes for which the time is too short are left out, the last of `sizes` first. Marked as a
+    `glance`: what was timed a few times only."""
+    series: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
     cases = [Case(OPERATIONS[name], "gpu", size, "graph") for size in sizes for name in COLLECTIVES]
     started = time.monotonic()
     for done, case in enumerate(cases):
@@ -201,23 +157,28 @@ def measured(
             break
         show(done, len(cases), left, f"{case.operation.name} {case.bytes}")
         share = (until - started) * (done + 1) / len(cases) + started
-        for way, found in _timed(teams, case, offers, share):
-            series.setdefault((case.operation.name, way), []).append(found)
+        for way, glance, found in _timed(teams, case, offers, share):
+            series.setdefault((case.operation.name, way, glance), []).append(found)
     head = {"memory": "gpu", "ranks": ranks}
     # The default first: of equals the first is taken.
     ordered = sorted(series.items(), key=lambda one: (one[0][0], one[0][1] != DEFAULT_WAY))
     return [
         {"operation": name, "way": way, "points": sorted(points, key=lambda point: int(point["bytes"])), **head}
-        for (name, way), points in ordered
+        | ({"glance": True} if glance else {})
+        for (name, way, glance), points in ordered
     ]
 
 
-def _timed(teams: NcclTeams, case: Case, offers: Offers, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """First the protocols, then what is finer about the best two of them."""
+def _timed(teams: NcclTeams, case: Case, offers: Offers, until: float) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    """First the protocols, then what is finer about the best two of them, and what NCCL takes without a tuner."""
     first = teams.of(first_ways(case.operation.name, case.bytes, offers))
     looked = take_turns(first, dict.fromkeys(first, case), until, _FIRST_ROUNDS, _HOPELESS)
-    medians = {way: one.median for way, one in looked.items() if way != DEFAULT_WAY}
+    medians = {way: one.median for way, one in looked.items() if way not in (UNTUNED, DEFAULT_WAY)}
     best = sorted(medians, key=lambda way: medians[way])[:2]
-    finer = teams.of(finer_ways(best, case.bytes, offers))
-    for way, one in take_turns(finer, dict.fromkeys(finer, case), until, _ROUNDS, _HOPELESS).items():
-        yield way, timed_point(case, one)
+    finer = teams.of([*finer_ways(best, case.bytes, offers), *teams.own_way(case.operation.name)])
+    found = take_turns(finer, dict.fromkeys(finer, case), until, _ROUNDS, _HOPELESS)
+    for way, one in found.items():
+        yield way, False, timed_point(case, one)
+    for way, one in looked.items():
+        if way not in found:
+            yield way, True, timed_point(case, one)
