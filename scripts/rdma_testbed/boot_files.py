@@ -13,12 +13,16 @@ from . import debian_packages, initial_files, kernel
 FORMAT = 1
 KERNEL = "linux-image-amd64"
 # UCX with verbs (the wheel has none) and its programs, an Open MPI that uses it, the driver of Soft-RoCE, and the tools
-# that set the link up.
-GUEST_PACKAGES = ("libucx0", "ucx-utils", "openmpi-bin", "openmpi-common", "ibverbs-providers", "iproute2")
+# that set the link and disks with faults up.
+GUEST_PACKAGES = (
+    *("libucx0", "ucx-utils", "openmpi-bin", "openmpi-common", "ibverbs-providers", "iproute2"),
+    *("dmsetup", "e2fsprogs"),
+)
 MODULES = (
     *("virtio_pci", "virtio_console", "virtio_net", "9pnet_virtio", "9p", "overlay"),
     *("rdma_rxe", "crc32_generic", "rdma_ucm", "ib_uverbs", "sch_netem", "sch_prio", "cls_u32"),
     *("tls", "aes_generic", "ctr", "ghash_generic", "gcm"),
+    *("loop", "dm_mod", "dm_flakey", "dm_delay", "crc32c_generic", "ext4"),
 )
 
 
