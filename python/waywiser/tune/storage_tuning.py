@@ -34,7 +34,10 @@ _LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
 # The first of each is the default: of equals the earlier one is taken.
 _WAYS = {
     "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)"),
-    "io_uring": ("", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)", "(chunk=1M,depth=16)"),
+    "io_uring": (
+        *("", "(registered=1)", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)"),
+        "(chunk=1M,depth=16)",
+    ),
     "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
     "mmap": ("", "(chunk=1M,threads=4)"),
     "cufile": ("", "(chunk=1M,threads=16)", "(chunk=4M,threads=8)", "(chunk=1G,threads=1)"),
