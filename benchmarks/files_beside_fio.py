@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Reads of a file past the page cache beside `fio --ioengine=io_uring --direct=1`, in turns: one transfer at a time of
-1 to 64 MiB, and 4 KiB with 32 under way. `files_beside_fio.py FOLDER [--rounds N] [--seconds S] [--json FILE]`.
+1 to 64 MiB, and 4 KiB with 32 under way; and what a tail that is no whole block costs, in the same turns.
+`files_beside_fio.py FOLDER [--rounds N] [--seconds S] [--json FILE]`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ ONE_WAYS = (
     "io_uring(chunk=64M,depth=1)",
     "direct",
 )
-SMALL_WAY = f"io_uring(depth={UNDER_WAY})"
+SMALL_WAYS = (f"io_uring(depth={UNDER_WAY})", f"io_uring(depth={UNDER_WAY},registered=1)")
+TAIL = 1001  # bytes more than whole blocks
 
 
 def aligned(nbytes: int) -> np.ndarray:
@@ -41,7 +43,13 @@ def aligned(nbytes: int) -> np.ndarray:
 def by_fio(path: Path, size: int, depth: int, seconds: float) -> float:
     """Bytes a second."""
     words = ["fio", "--name=read", f"--filename={path}", "--rw=randread", f"--bs={size}", f"--iodepth={depth}"]
-    words += ["--ioengine=io_uring", "--direct=1", "--time_based", f"--runtime={seconds}", "--output-format=json"]
+    words += [
+        "--ioengine=io_uring",
+        "--direct=1",
+        "--time_based",
+        f"--runtime={round(1000 * seconds)}ms",
+        "--output-format=json",
+    ]
     words += [f"--size={FILE_BYTES}", "--readonly", "--norandommap"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60 + 10 * seconds)
     return float(json.loads(done.stdout)["jobs"][0]["read"]["bw_bytes"])
@@ -64,24 +72,43 @@ def ours(path: Path, size: int, way: str, count: int, seconds: float) -> float:
     return moved / (time.perf_counter() - begin)
 
 
+def written_tail(path: Path, size: int, turns: int) -> float:
+    """Time of a file with a tail, until it is on the device under its name, over that of one without."""
+    memory = aligned(size + TAIL)
+    memory[:] = 1
+    spent: dict[int, list[float]] = {size: [], size + TAIL: []}
+    for turn in range(2 * turns):
+        for nbytes in sorted(spent, reverse=turn % 2 == 1):
+            begin = time.perf_counter()
+            with ww.File(path, "w", way=ONE_WAYS[0]) as file:
+                file.write(memory[:nbytes])
+            spent[nbytes].append(time.perf_counter() - begin)
+    path.unlink()
+    return statistics.median(tailed / whole for whole, tailed in zip(*spent.values(), strict=True))
+
+
 def rounds(path: Path, size: int, count: int, seconds: float, turns: int) -> dict[str, object]:
     """Medians of both, and the median of the ratios of each round."""
-    ways, depth = (ONE_WAYS, 1) if count == 1 else ((SMALL_WAY,), UNDER_WAY)
-    found: dict[str, list[float]] = {way: [] for way in ways}
-    fio = []
-    for _ in range(turns):
-        fio.append(by_fio(path, size, depth, seconds))
-        for way in ways:
-            found[way].append(ours(path, size, way, count, seconds))
-    best = max(ways, key=lambda way: statistics.median(found[way]))
-    ratios = [mine / theirs for mine, theirs in zip(found[best], fio, strict=True)]
-    return {
-        "bytes": size,
-        "way": best,
-        "ours": statistics.median(found[best]),
-        "fio": statistics.median(fio),
-        "ratio": statistics.median(ratios),
-    }
+    ways, depth = (ONE_WAYS, 1) if count == 1 else (SMALL_WAYS, UNDER_WAY)
+    found: dict[str, list[float]] = {way: [] for way in ("fio", *ways, "tail")}
+    for turn in range(turns):
+        for at in range(len(found)):  # each turn in another order
+            which = list(found)[(at + turn) % len(found)]
+            if which == "fio":
+                found[which].append(by_fio(path, size, depth, seconds))
+            elif which != "tail":
+                found[which].append(ours(path, size, which, count, seconds))
+            elif count == 1:
+                found[which].append(ours(path, size + TAIL, ways[0], count, seconds))
+    medians = {way: statistics.median(of) for way, of in found.items() if of}
+    best = max(ways, key=lambda way: medians[way])
+    ratios = [mine / theirs for mine, theirs in zip(found[best], found["fio"], strict=True)]
+    row = {"bytes": size, "way": best, "ours": medians[best], "fio": medians["fio"], "ratio": statistics.median(ratios)}
+    if count == 1:
+        pairs = zip(found[ways[0]], found["tail"], strict=True)
+        row["tail"] = statistics.median((size + TAIL) / size * whole / tailed for whole, tailed in pairs)
+        row["written_tail"] = written_tail(path.with_name("waywiser-written"), size, turns)
+    return row
 
 
 def main() -> int:
@@ -107,7 +134,8 @@ def main() -> int:
         path.unlink(missing_ok=True)
     for row in rows:
         mine, theirs = float(row["ours"]), float(row["fio"])
-        print(f"{row['bytes']:>9} {mine / 1e6:9.1f} {theirs / 1e6:9.1f} MB/s  {row['ratio']:.3f}  {row['way']}")
+        tail = f"  tail: {row['tail']:.3f}, written {row['written_tail']:.3f}" if "tail" in row else ""
+        print(f"{row['bytes']:>9} {mine / 1e6:9.1f} {theirs / 1e6:9.1f} MB/s  {row['ratio']:.3f}  {row['way']}{tail}")
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0

@@ -13,17 +13,17 @@ from . import debian_packages, initial_files, kernel
 FORMAT = 1
 KERNEL = "linux-image-amd64"
 # UCX with verbs (the wheel has none) and its programs, an Open MPI that uses it, the driver of Soft-RoCE, the tools
-# that set the link up, and Open vSwitch.
+# that set the link and disks with faults up, and Open vSwitch.
 GUEST_PACKAGES = (
     *("libucx0", "ucx-utils", "openmpi-bin", "openmpi-common", "ibverbs-providers", "iproute2"),
-    *("openvswitch-switch", "openvswitch-common"),
+    *("openvswitch-switch", "openvswitch-common", "dmsetup", "e2fsprogs"),
 )
 MODULES = (
     *("virtio_pci", "virtio_console", "virtio_net", "9pnet_virtio", "9p", "overlay"),
     *("rdma_rxe", "crc32_generic", "rdma_ucm", "ib_uverbs", "sch_netem", "sch_prio", "cls_u32"),
     *("tls", "aes_generic", "ctr", "ghash_generic", "gcm"),
     *("crc32c_generic", "veth", "sch_ingress", "cls_flower", "cls_matchall", "act_mirred", "act_gact", "act_police"),
-    *("act_ct", "act_vlan", "act_tunnel_key", "openvswitch"),
+    *("act_ct", "act_vlan", "act_tunnel_key", "openvswitch", "loop", "dm_mod", "dm_flakey", "dm_delay", "ext4"),
 )
 
 

@@ -12,6 +12,8 @@
 #include "tests/storage/storage_folder.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/policy/plan.hpp"
 #include "waywiser/storage/file_ways.hpp"
 #include "waywiser/storage/mount.hpp"
@@ -188,24 +190,52 @@ TEST(File, TakesTheWayOfThePlanForItsFileSystemAndSize) {
   EXPECT_NE(told.find("file_write by mmap, which the plan has from 0 on, does not run"), std::string::npos) << told;
 }
 
-TEST(File, LeavesAWayThatTakesMuchLongerThanThePlanSays) {
+// Calls for `parts` parts into memory of `place`.
+void leave_a_slow_way(Place place, std::size_t parts) {
   const StorageFolder folder;
   std::vector<std::byte> bytes = storage_bytes(8 << 20);
   put_file(folder / "a", bytes);
-  const std::string storage = storage_of(StorageFile::for_reading(folder / "a"));
   Plan plan;
-  plan.rows = {row(FileWork::read_cached, 0, no_end, "mmap(threads=1)", storage)};
+  plan.rows = {
+      row(FileWork::read_cached, 0, no_end, "mmap(threads=1)", storage_of(StorageFile::for_reading(folder / "a")))};
+  plan.rows[0].key.memory = place.is_gpu() ? "gpu" : "host";
   plan.rows[0].expected = {{8 << 20, 1e-9}};  // no machine reads that fast
   write_json(folder / "plan.json", to_json(plan));
-  File file = File::open(folder / "a", {FilePlan::of(folder / "plan.json")});
-  std::vector<std::byte> into(bytes.size());
+  const std::shared_ptr<Platform> platform = open_virtual_platform({.gpus = 1});
+  const Memory memory =
+      platform->allocate(place, bytes.size(), place.is_gpu() ? Allocation::gpu : Allocation::pageable);
+  File file = File::open(folder / "a", {.plan = FilePlan::of(folder / "plan.json"), .gpus = platform});
+  const Bytes each = bytes.size() / parts;
+  std::vector<FilePart> wanted;
+  for (std::size_t i = 0; i < parts; ++i) wanted.push_back({i * each, memory.region().slice(i * each, each)});
   testing::internal::CaptureStderr();
-  for (int i = 0; i < 1'000'000 && file.way(0, into.size()) == "mmap(threads=1)"; ++i) file.read(0, region_of(into));
-  EXPECT_EQ(file.way(0, into.size()), "buffered(threads=3)");
+  for (int i = 0; i < 1'000'000 && file.way(0, each, place) == "mmap(threads=1)"; ++i) file.read(wanted);
+  EXPECT_EQ(file.way(0, each, place), "buffered(threads=3)");
   const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_NE(told.find("file_read_cached by mmap(threads=1) takes "), std::string::npos) << told;
-  file.read(0, region_of(into));
+  file.read(wanted);
+  std::vector<std::byte> into(bytes.size());
+  const auto stream = platform->open_stream(gpu(0));
+  stream->copy(region_of(into), memory.region().slice(0, into.size()));
+  stream->synchronize(Deadline::in(10));
   EXPECT_EQ(into, bytes);
+}
+
+TEST(File, LeavesAWayThatTakesMuchLongerThanThePlanSays) {
+  leave_a_slow_way(host(0), 1);
+  leave_a_slow_way(host(0), defaults::file_many);
+  leave_a_slow_way(gpu(0), 1);
+}
+
+TEST(File, ALongPartComesInSections) {
+  const StorageFolder folder;
+  put_file(folder / "a", storage_bytes(5001));
+  std::filesystem::resize_file(folder / "a", 2 * defaults::file_section + 5001);
+  std::vector<std::byte> into(2 * defaults::file_section + 4001, std::byte{1});
+  File::open(folder / "a").read(1000, region_of(into));
+  std::vector<std::byte> expected = bytes_of_file(folder / "a");
+  expected.erase(expected.begin(), expected.begin() + 1000);
+  EXPECT_TRUE(into == expected);
 }
 
 TEST(Mount, IsTheLongestThatHoldsThePath) {

@@ -108,7 +108,8 @@ TEST_P(Roads, TheEndOfTheFileIsAnErrorWithPathAndOffset) {
 INSTANTIATE_TEST_SUITE_P(Storage, Roads,
                          testing::Values("buffered", "buffered(chunk=64K,threads=3)", "direct", "direct(chunk=4K)",
                                          "direct(chunk=64K,threads=1)", "io_uring", "io_uring(chunk=4K,depth=5)",
-                                         "io_uring(depth=1)", "mmap", "mmap(chunk=64K,threads=3)"));
+                                         "io_uring(depth=1)", "io_uring(chunk=64K,depth=3,registered=1)", "mmap",
+                                         "mmap(chunk=64K,threads=3)"));
 
 TEST(StorageFaults, WhatTheSystemReportsIsAnErrorWithOffset) {
   std::vector<std::byte> memory(100);
@@ -124,7 +125,8 @@ TEST(StorageFaults, WhatTheSystemReportsIsAnErrorWithOffset) {
 }
 
 TEST(StorageWays, OthersAreRefused) {
-  for (const char* wrong : {"buffered(depth=2)", "io_uring(depth=0)", "direct(chunk=1K)", "mmap(threads=1025)"}) {
+  for (const char* wrong :
+       {"buffered(depth=2)", "io_uring(depth=0)", "direct(chunk=1K)", "mmap(threads=1025)", "io_uring(registered=2)"}) {
     const Way way = parse_way(wrong);
     EXPECT_THROW(storage_mechanism(way.name).open(way), Error) << wrong;
   }

@@ -34,10 +34,19 @@ _LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
 # The first of each is the default: of equals the earlier one is taken.
 _WAYS = {
     "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)"),
-    "io_uring": ("", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)", "(chunk=1M,depth=16)"),
+    "io_uring": (
+        *("", "(registered=1)", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)"),
+        "(chunk=1M,depth=16)",
+    ),
     "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
     "mmap": ("", "(chunk=1M,threads=4)"),
     "cufile": ("", "(chunk=1M,threads=16)", "(chunk=4M,threads=8)", "(chunk=1G,threads=1)"),
+}
+# To memory of GPUs also through larger buffers.
+_BOUNCING = {
+    "buffered": ("(bounce=8M,threads=4)",),
+    "io_uring": ("(bounce=8M)", "(bounce=32M,chunk=1M,depth=32)"),
+    "direct": ("(bounce=8M,chunk=1M,threads=8)",),
 }
 HOST, GPU = "host", "gpu"  # whose memory: the ends of a path besides the file
 Why = dict[str, tuple[str, str | None, str | None]]
@@ -54,7 +63,10 @@ def ways_of(memory: str, work: str, size: int, why: Why) -> list[str]:
     ]
     if work == MANY:
         return [name + more for name in served for more in _WAYS[name][:3]]
-    return [name + more for name in served for more in (_WAYS[name][:1] if size <= _SMALL else _WAYS[name])]
+    if size <= _SMALL:
+        return [name + _WAYS[name][0] for name in served]
+    more_to_gpus: dict[str, tuple[str, ...]] = _BOUNCING if memory == GPU else {}
+    return [name + more for name in served for more in (*_WAYS[name], *more_to_gpus.get(name, ()))]
 
 
 def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:

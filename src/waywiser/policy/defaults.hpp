@@ -171,6 +171,10 @@ inline constexpr Default file_slow{"a way to a file that has become slow", 2, "t
                                    "a decision, not a measurement: less is noise of a device that others use too"};
 inline constexpr Default file_slow_after{"calls by a way to a file until it is judged", 1000, "milliseconds in all",
                                          "a third of the 3 s within which a slow way is to be replaced"};
+inline constexpr Default file_section{"a long part of a file is moved in sections", 64 * mib, "bytes",
+                                      "the largest size that tune --storage times; each section is judged"};
+inline constexpr Default file_many{"parts of one call to a file from which on it is judged", 64, "parts at least",
+                                   "a decision, not a measurement: the plan's time is that of one of 256"};
 // Ways past the page cache. docs/lab/host.md: of io_uring's time direct takes 0.9 to 1.2, buffered 1.2 to 4.
 inline constexpr std::string_view file_ways[] = {"io_uring", "direct", "buffered"};
 
@@ -250,6 +254,8 @@ inline constexpr const Default* table[] = {
     &file_depth,
     &file_slow,
     &file_slow_after,
+    &file_section,
+    &file_many,
     &pinned_unasked,
 };
 

@@ -14,12 +14,12 @@ bool is_whole(const StorageFile& file, const FilePart& piece) {
 
 }  // namespace
 
-BlockTransfer::BlockTransfer(FileUse use, const StorageFile& file, const FilePart& piece, Mapping& bounce)
+BlockTransfer::BlockTransfer(FileUse use, const StorageFile& file, const FilePart& piece, Mapping& bounce, bool always)
     : use_(use),
       piece_(piece),
       from_(piece.offset / file.block() * file.block()),
       bytes_((piece.end() - from_ + file.block() - 1) / file.block() * file.block()),
-      bounced_(!file.can_go_directly(piece)),
+      bounced_(always || !file.can_go_directly(piece)),
       at_(piece.memory.data) {
   if (!bounced_) return;
   if (bounce.length() < bytes_) bounce = Mapping::anonymous(bytes_, "memory for direct access to a file");

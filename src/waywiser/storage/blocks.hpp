@@ -12,8 +12,9 @@ namespace waywiser {
 // them.
 class BlockTransfer {
  public:
-  // Prepares it; a write that bounces copies into the bounce. `bounce` grows as needed and serves one piece at a time.
-  BlockTransfer(FileUse use, const StorageFile& file, const FilePart& piece, Mapping& bounce);
+  // Prepares it; a write that bounces copies into the bounce. `bounce` grows as needed and serves one piece at a time;
+  // `always`: also a piece that could go as it is.
+  BlockTransfer(FileUse use, const StorageFile& file, const FilePart& piece, Mapping& bounce, bool always = false);
 
   // What is left of it.
   Bytes offset() const noexcept { return from_ + done_; }

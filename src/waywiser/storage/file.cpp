@@ -1,10 +1,12 @@
 #include "waywiser/storage/file.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/storage/file_ways.hpp"
 #include "waywiser/storage/gpu_staging.hpp"
 #include "waywiser/storage/pieces.hpp"
@@ -19,28 +21,45 @@ struct [[gnu::visibility("hidden")]] File::Opened {
   }
 
   void run(bool writes, std::span<const FilePart> parts);
+  // A long part in sections: its way may become slow meanwhile. `each`: bytes of a part.
   void move(std::span<const FilePart> parts, Bytes each) {
+    if (parts.size() > 1) return move_at_once(parts, each);
+    const FilePart& all = parts.front();
+    for (Bytes at = 0; at < each; at += defaults::file_section) {
+      const FilePart section{all.offset + at, all.memory.slice(at, std::min<Bytes>(defaults::file_section, each - at))};
+      move_at_once({&section, 1}, each);
+    }
+  }
+
+  void move_at_once(std::span<const FilePart> parts, Bytes each) {
     std::vector<FilePart> of_hosts, of_gpus;
     for (const FilePart& part : parts) (part.memory.place.is_gpu() ? of_gpus : of_hosts).push_back(part);
     const FileWork now = work(parts);
-    if (!of_hosts.empty()) move(ways.find(now, FileEnd::host, each), now, of_hosts);
-    if (of_gpus.empty()) return;
-    const FileWays::Found found = ways.find(now, FileEnd::gpu, each);
-    if (found.end == FileEnd::gpu) return move(found, now, of_gpus);
-    for (const FilePart& part : of_gpus) staging->run(found.road, use, file, part);
+    if (!of_hosts.empty()) move(of_hosts, FileEnd::host, now, each);
+    if (!of_gpus.empty()) move(of_gpus, FileEnd::gpu, now, each);
   }
 
-  // Calls of one part are timed, as those of the plan are.
-  void move(const FileWays::Found& found, FileWork now, std::span<const FilePart> parts) {
+  void move(std::span<const FilePart> parts, FileEnd end, FileWork now, Bytes each) {
+    const FileWays::Found found = ways.find(now, end, each);
     const auto begun = std::chrono::steady_clock::now();
-    found.road.run(use, file, parts);
+    if (found.end == end)
+      found.road.run(use, file, parts);
+    else
+      staging->run(found.road, use, file, parts, found.bounce);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
-    if (parts.size() > 1) return;
-    const WatchedWays::Slow slow = found.ways.took(parts.front().memory.bytes, spent.count());
+    if (found.times_of == end) look_at(found.ways, now, parts, spent.count());
+  }
+
+  // Calls of one part are timed, and those of so many that each takes the time of the plan's.
+  void look_at(WatchedWays& watched, FileWork now, std::span<const FilePart> parts, Seconds spent) {
+    if (parts.size() > 1 && parts.size() < defaults::file_many) return;
+    Bytes bytes = 0;
+    for (const FilePart& part : parts) bytes += part.memory.bytes;
+    const WatchedWays::Slow slow = watched.took(bytes / parts.size(), spent, parts.size());
     if (slow.way != nullptr)
       std::fprintf(stderr, "waywiser: %s: %s by %s takes %.1f times the time of the plan; by %s from now on\n",
                    file.path().c_str(), std::string(name(now)).c_str(), text(*slow.way).c_str(), slow.times,
-                   text(found.ways.way()).c_str());
+                   text(watched.way()).c_str());
   }
 
   FileWork work(std::span<const FilePart> parts) const {

@@ -66,14 +66,14 @@ FileWays::FileWays(const StorageFile& file, FileUse use, const FilePlan& plan, c
     if (const auto why = why_not(only, file, use))
       throw Error(ErrorKind::unavailable, file.path() + ": " + way + " does not serve it: " + *why);
     for (const FileWork work : works_of(use))
-      rows_[{work, storage_mechanism(only.name).end}] = {{0, no_end, WatchedWays({{only}})}};
+      rows_[{work, storage_mechanism(only.name).end}] = {{0, no_end, FileEnd::host, WatchedWays({{only}})}};
     return;
   }
   if (plan.plan() != nullptr) add_planned(file, use, *plan.plan());
   for (const FileWork work : works_of(use))
     for (const Way& each : default_ways(work))
       if (!why_not(each, file, use)) {
-        rows_[{work, FileEnd::host}].push_back({0, no_end, WatchedWays({{each}})});
+        rows_[{work, FileEnd::host}].push_back({0, no_end, FileEnd::host, WatchedWays({{each}})});
         break;
       }
 }
@@ -89,7 +89,7 @@ void FileWays::add_planned(const StorageFile& file, FileUse use, const Plan& pla
       if (ways.empty()) continue;
       const bool whole = ways.front().way == row.way();  // the times are the first one's
       WatchedWays watched(std::move(ways), whole ? row.expected : decltype(row.expected)());
-      rows_[{work, end}].push_back({row.from_bytes, row.to_bytes, std::move(watched)});
+      rows_[{work, end}].push_back({row.from_bytes, row.to_bytes, end, std::move(watched)});
     }
   }
 }
@@ -103,12 +103,12 @@ FileWays::Row& FileWays::row(FileWork work, FileEnd end, Bytes bytes) {
 }
 
 FileWays::Found FileWays::find(FileWork work, FileEnd end, Bytes bytes) {
-  WatchedWays& ways = row(work, end, bytes).ways;
-  const Way& way = ways.way();
+  Row& chosen = row(work, end, bytes);
+  const Way& way = chosen.ways.way();
   const StorageMechanism& mechanism = storage_mechanism(way.name);
   std::unique_ptr<FileRoad>& road = roads_[text(way)];
   if (!road) road = mechanism.open(way);
-  return {*road, ways, mechanism.end};
+  return {*road, chosen.ways, mechanism.end, chosen.end, bounce_of(way)};
 }
 
 }  // namespace waywiser

@@ -29,7 +29,9 @@ class FileWays {
   struct Found {
     FileRoad& road;
     WatchedWays& ways;
-    FileEnd end;  // what its parts are in: parts of GPUs go through host memory if it is the host's
+    FileEnd end;       // what its parts are in: parts of GPUs go through host memory if it is the host's
+    FileEnd times_of;  // whose memory the expected times of `ways` are of
+    Bytes bounce;      // of the buffers in host memory
   };
   // For so many bytes, of each part if there are many, in memory of `end`. Throws unavailable: the only way serves GPU
   // memory, and this is the host's.
@@ -40,6 +42,7 @@ class FileWays {
  private:
   struct Row {
     Bytes from = 0, to = 0;  // inclusive
+    FileEnd end = FileEnd::host;
     WatchedWays ways;
   };
   void add_planned(const StorageFile& file, FileUse use, const Plan& plan);

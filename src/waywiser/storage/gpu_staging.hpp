@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "waywiser/device/platform.hpp"
@@ -15,14 +16,15 @@ class GpuStaging {
  public:
   explicit GpuStaging(std::shared_ptr<Platform> gpus) : gpus_(std::move(gpus)) {}
 
-  // As FileRoad::run; also throws device and timeout.
-  void run(FileRoad& road, FileUse use, const StorageFile& file, const FilePart& part);
+  // As FileRoad::run; also throws device and timeout. Buffers of `chunk` bytes, of which small parts share one.
+  void run(FileRoad& road, FileUse use, const StorageFile& file, std::span<const FilePart> parts, Bytes chunk);
 
  private:
   struct Buffer {
     Memory memory;
     std::unique_ptr<Event> copied;
   };
+  using Load = std::vector<FilePart>;  // pieces of parts, which one buffer takes together
   // What serves one GPU. Work ends before its memory goes.
   struct Lane {
     Lane() = default;
@@ -33,9 +35,11 @@ class GpuStaging {
     std::vector<Buffer> buffers;
     std::unique_ptr<Stream> stream;
   };
-  Lane& lane(Place gpu);
-  void read(Lane& lane, FileRoad& road, const StorageFile& file, const std::vector<FilePart>& pieces);
-  void write(Lane& lane, FileRoad& road, const StorageFile& file, const std::vector<FilePart>& pieces);
+  Lane& lane(Place gpu, Bytes chunk);
+  static std::vector<Load> loads_of(std::span<const FilePart> parts, Bytes chunk, Bytes block);
+  static std::vector<FilePart> staged(const Load& load, const Buffer& buffer);  // the same in the buffer
+  void read(Lane& lane, FileRoad& road, const StorageFile& file, const std::vector<Load>& loads);
+  void write(Lane& lane, FileRoad& road, const StorageFile& file, const std::vector<Load>& loads);
 
   std::shared_ptr<Platform> gpus_;
   std::map<Place, Lane> lanes_;

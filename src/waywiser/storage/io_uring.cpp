@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -18,8 +19,8 @@ namespace {
 // The pieces of one call. Memory is the caller's: run() ends when nothing is under way any more.
 class RingRun {
  public:
-  RingRun(Ring& ring, std::vector<Mapping>& bounces, FileUse use, const StorageFile& file)
-      : ring_(ring), bounces_(bounces), use_(use), file_(file), slots_(bounces.size()) {}
+  RingRun(Ring& ring, std::vector<Mapping>& bounces, bool registered, FileUse use, const StorageFile& file)
+      : ring_(ring), bounces_(bounces), registered_(registered), use_(use), file_(file), slots_(bounces.size()) {}
 
   void run(const std::vector<FilePart>& pieces) {
     std::size_t next = 0;
@@ -50,7 +51,7 @@ class RingRun {
 
   void begin(std::size_t slot, const FilePart& piece) {
     try {
-      slots_[slot].emplace(use_, file_, piece, bounces_[slot]);
+      slots_[slot].emplace(use_, file_, piece, bounces_[slot], registered_);
     } catch (...) {
       failed_ = std::current_exception();
       return;
@@ -60,7 +61,8 @@ class RingRun {
 
   void add(std::size_t slot) {
     const BlockTransfer& rest = *slots_[slot];
-    ring_.add({use_, file_.direct_descriptor(), rest.memory(), rest.bytes(), rest.offset(), slot});
+    ring_.add({use_, file_.direct_descriptor(), rest.memory(), rest.bytes(), rest.offset(), slot,
+               registered_ ? static_cast<int>(slot) : -1});
     ++under_way_;
   }
 
@@ -83,6 +85,7 @@ class RingRun {
 
   Ring& ring_;
   std::vector<Mapping>& bounces_;
+  bool registered_;
   FileUse use_;
   const StorageFile& file_;
   std::vector<std::optional<BlockTransfer>> slots_;
@@ -93,19 +96,46 @@ class RingRun {
 
 class IoUring final : public FileRoad {
  public:
-  explicit IoUring(const RoadShape& shape) : shape_(shape), bounces_(shape.count) {}
+  IoUring(const RoadShape& shape, bool registers) : shape_(shape), registered_(registers), bounces_(shape.count) {}
 
   void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
-    if (!ring_) ring_ = std::make_unique<Ring>(shape_.count);
-    RingRun(*ring_, bounces_, use, file).run(direct_pieces(use, file, parts, shape_.chunk));
+    if (!ring_) begin(file);
+    RingRun(*ring_, bounces_, registered_, use, file).run(direct_pieces(use, file, parts, shape_.chunk));
     if (use == FileUse::write) write_rest(file, parts);
   }
 
  private:
+  void begin(const StorageFile& file) {
+    auto ring = std::make_unique<Ring>(shape_.count);
+    try {
+      if (registered_) register_bounces(*ring, file);
+    } catch (const Error& error) {
+      std::fprintf(stderr, "waywiser: %s: %s; without that from now on\n", file.path().c_str(), error.what());
+      registered_ = false;
+    }
+    ring_ = std::move(ring);
+  }
+
+  // Each holds the largest piece, in whole blocks.
+  void register_bounces(Ring& ring, const StorageFile& file) {
+    for (Mapping& each : bounces_)
+      each = Mapping::anonymous(shape_.chunk + 2 * file.block(), "memory for direct access to a file");
+    ring.register_memory(bounces_);
+  }
+
   RoadShape shape_;
+  bool registered_;
   std::unique_ptr<Ring> ring_;
   std::vector<Mapping> bounces_;  // of each piece under way
 };
+
+std::unique_ptr<FileRoad> open_io_uring(const Way& way) {
+  unsigned registered = 0;
+  if (!way.read("registered", 1, registered)) refuse_input(text(way), "registered=1 or nothing");
+  Way rest = way;
+  rest.parameters.erase("registered");
+  return std::make_unique<IoUring>(road_shape(rest, "depth", {Bytes{256} << 10, 32}), registered == 1);
+}
 
 std::optional<std::string> why_not_io_uring(const StorageFile& file, FileUse) {
   if (file.why_not_direct()) return file.why_not_direct();
@@ -117,9 +147,7 @@ std::optional<std::string> why_not_io_uring(const StorageFile& file, FileUse) {
 
 StorageMechanism io_uring_mechanism() {
   return {"io_uring", "One thread keeps several pieces under way past the page cache (io_uring, O_DIRECT).",
-          why_not_io_uring, [](const Way& way) -> std::unique_ptr<FileRoad> {
-            return std::make_unique<IoUring>(road_shape(way, "depth", {Bytes{256} << 10, 32}));
-          }};
+          why_not_io_uring, open_io_uring};
 }
 
 }  // namespace waywiser

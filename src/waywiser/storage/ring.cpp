@@ -3,6 +3,7 @@
 #include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,14 +11,26 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
 
+// Kernels from 5.19 on need not interrupt the thread for each completion.
 Descriptor set_up(unsigned entries, io_uring_params& about) {
-  return Descriptor(static_cast<int>(::syscall(__NR_io_uring_setup, entries, &about)));
+#ifdef IORING_SETUP_COOP_TASKRUN
+  for (const unsigned flags : {IORING_SETUP_COOP_TASKRUN, 0u}) {
+#else
+  for (const unsigned flags : {0u}) {
+#endif
+    about = {};
+    about.flags = flags;
+    Descriptor ring(static_cast<int>(::syscall(__NR_io_uring_setup, entries, &about)));
+    if (ring.open() || errno != EINVAL || flags == 0) return ring;
+  }
+  return {};
 }
 
 std::string why_no_ring() {
@@ -67,11 +80,24 @@ Ring::Area Ring::map(std::size_t length, std::uint64_t what) const {
   return {at, length};
 }
 
+void Ring::register_memory(std::span<const Mapping> memory) {
+  std::vector<iovec> all;
+  for (const Mapping& each : memory) all.push_back({each.data(), each.length()});
+  if (::syscall(__NR_io_uring_register, ring_.number(), IORING_REGISTER_BUFFERS, all.data(), all.size()) != 0)
+    throw Error(ErrorKind::unavailable, "io_uring: cannot register memory: " + last_system_error() + " (ulimit -l)");
+}
+
 void Ring::add(const Transfer& transfer) {
   const unsigned tail = *tail_, slot = tail & mask_;
   auto* entry = in<io_uring_sqe>(entries_, static_cast<unsigned>(slot * sizeof(io_uring_sqe)));
   std::memset(entry, 0, sizeof *entry);
-  entry->opcode = transfer.use == FileUse::read ? IORING_OP_READ : IORING_OP_WRITE;
+  const bool reads = transfer.use == FileUse::read;
+  if (transfer.registered < 0) {
+    entry->opcode = reads ? IORING_OP_READ : IORING_OP_WRITE;
+  } else {
+    entry->opcode = reads ? IORING_OP_READ_FIXED : IORING_OP_WRITE_FIXED;
+    entry->buf_index = static_cast<std::uint16_t>(transfer.registered);
+  }
   entry->fd = transfer.descriptor;
   entry->off = transfer.offset;
   entry->addr = std::bit_cast<std::uintptr_t>(transfer.memory);

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/device/descriptor.hpp"
+#include "waywiser/device/mapping.hpp"
 #include "waywiser/storage/storage_file.hpp"
 
 namespace waywiser {
@@ -19,6 +21,7 @@ class Ring {
     std::byte* memory = nullptr;
     Bytes bytes = 0, offset = 0;
     std::uint64_t id = 0;
+    int registered = -1;  // which of register_memory() the memory is in; -1: none
   };
   struct Completion {
     std::uint64_t id = 0;
@@ -32,6 +35,9 @@ class Ring {
 
   // Empty, or why this system gives this process no such ring.
   static std::optional<std::string> why_not();
+
+  // The kernel keeps their pages for the transfers that name them. Throws unavailable.
+  void register_memory(std::span<const Mapping> memory);
 
   // At most `entries` are added before submit().
   void add(const Transfer& transfer);

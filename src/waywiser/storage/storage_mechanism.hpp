@@ -29,6 +29,9 @@ struct StorageMechanism {
   FileEnd end = FileEnd::host;  // those of hosts serve GPUs by copies through host memory
 };
 
+// The size of the buffers through which the way serves GPUs. Throws invalid_input.
+Bytes bounce_of(const Way& way);
+
 // In their order: of equals the first is taken.
 std::span<const StorageMechanism> storage_mechanisms();
 // Throws invalid_input: there is none of that name.
@@ -40,7 +43,8 @@ StorageMechanism direct_mechanism();
 StorageMechanism io_uring_mechanism();
 StorageMechanism cufile_mechanism();
 
-// Reads the parameters `chunk` and, under the name `second`, how many: threads, or pieces under way.
+// Reads the parameters `chunk` and, under the name `second`, how many: threads, or pieces under way; where GPUs go
+// through host memory, `bounce` is the size of a buffer.
 struct RoadShape {
   Bytes chunk = 0;
   unsigned count = 1;

@@ -22,10 +22,10 @@ Seconds WatchedWays::expected(Bytes bytes) const {
   return least + share * (right->second - least);
 }
 
-WatchedWays::Slow WatchedWays::took(Bytes bytes, Seconds seconds) {
+WatchedWays::Slow WatchedWays::took(Bytes bytes, Seconds seconds, std::size_t count) {
   if (settled_) return {};
   spent_ += seconds;
-  planned_ += expected(bytes);
+  planned_ += static_cast<double>(count) * expected(bytes);
   if (spent_ * 1000 < static_cast<double>(defaults::file_slow_after) || planned_ <= 0) return {};
   const double seen = std::exchange(spent_, 0) / std::exchange(planned_, 0);
   seen_[now_] = seen;

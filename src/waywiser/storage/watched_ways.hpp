@@ -20,9 +20,9 @@ class WatchedWays {
     const Way* way = nullptr;  // nullptr: way() stays
     double times = 0;          // the time that the plan has for the first one
   };
-  // A call for so many bytes took so long by way(). If that is too slow, it is told, and way() is another one from now
-  // on.
-  Slow took(Bytes bytes, Seconds seconds);
+  // A call for `count` parts of so many bytes took so long by way(). If that is too slow, it is told, and way() is
+  // another one from now on.
+  Slow took(Bytes bytes, Seconds seconds, std::size_t count = 1);
 
  private:
   Seconds expected(Bytes bytes) const;
