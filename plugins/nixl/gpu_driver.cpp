@@ -28,6 +28,8 @@ struct GpuDriver::Functions {
   int (*close)(Address) = nullptr;
   int (*copy)(Address, Address, std::size_t, void*) = nullptr;
   int (*finish)(void*) = nullptr;
+  int (*lock)(void*, std::size_t, unsigned) = nullptr;
+  int (*unlock)(void*) = nullptr;
   std::atomic<void*> context = nullptr;  // of GPU memory that was registered here
 
   bool load(void* library) {
@@ -39,7 +41,8 @@ struct GpuDriver::Functions {
            named(use, "cuCtxSetCurrent") && named(range_of, "cuMemGetAddressRange_v2") &&
            named(handle_of, "cuIpcGetMemHandle") && named(open, "cuIpcOpenMemHandle_v2") &&
            named(close, "cuIpcCloseMemHandle") && named(copy, "cuMemcpyAsync") &&
-           named(finish, "cuStreamSynchronize") && named(attribute, "cuPointerGetAttribute");
+           named(finish, "cuStreamSynchronize") && named(lock, "cuMemHostRegister_v2") &&
+           named(unlock, "cuMemHostUnregister") && named(attribute, "cuPointerGetAttribute");
   }
 };
 
@@ -47,6 +50,7 @@ namespace {
 
 constexpr unsigned enable_peer_access = 1;
 constexpr int context_of_memory = 1;
+constexpr unsigned for_all_contexts = 1;
 void* const stream_of_thread = reinterpret_cast<void*>(2);  // the driver has one for each thread
 
 void check(int code, const char* what) {
@@ -132,6 +136,21 @@ void GpuDriver::copy(Operation operation, std::span<const iovec> local, std::spa
   });
   const int finished = functions_.finish(stream_of_thread);  // also after a failure: what was enqueued touches memory
   check(failed != 0 ? failed : finished, "a copy of GPU memory");
+}
+
+bool GpuDriver::lock_pages(void* memory, std::size_t bytes) const noexcept {
+  return told([&] {
+           const Inside inside(functions_);
+           return functions_.lock(memory, bytes, for_all_contexts) == 0 ? Status::success : Status::not_allowed;
+         }) == Status::success;
+}
+
+void GpuDriver::unlock_pages(void* memory) const noexcept {
+  told([&] {
+    const Inside inside(functions_);
+    functions_.unlock(memory);
+    return Status::success;
+  });
 }
 
 }  // namespace waywiser_nixl

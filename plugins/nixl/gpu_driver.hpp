@@ -33,6 +33,11 @@ class GpuDriver {
   // As many bytes on both sides; each in memory of a GPU or of this process. Complete when it returns. Throws Refusal.
   void copy(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const;
 
+  // Locks the pages of host memory of this process for the GPU, which then copies them at the rate of its bus. False:
+  // the driver does not, and copies more slowly.
+  bool lock_pages(void* memory, std::size_t bytes) const noexcept;
+  void unlock_pages(void* memory) const noexcept;
+
  private:
   struct Functions;
 
@@ -41,6 +46,22 @@ class GpuDriver {
   explicit GpuDriver(Functions& functions) : functions_(functions) {}
 
   Functions& functions_;
+};
+
+// Host memory of this process with locked pages while it lives, if the driver locks them.
+class LockedPages {
+ public:
+  LockedPages(const GpuDriver& gpu, void* memory, std::size_t bytes)
+      : gpu_(gpu), memory_(gpu.lock_pages(memory, bytes) ? memory : nullptr) {}
+  LockedPages(const LockedPages&) = delete;
+  LockedPages& operator=(const LockedPages&) = delete;
+  ~LockedPages() {
+    if (memory_ != nullptr) gpu_.unlock_pages(memory_);
+  }
+
+ private:
+  const GpuDriver& gpu_;
+  void* const memory_;
 };
 
 }  // namespace waywiser_nixl

@@ -29,9 +29,6 @@ void copy_here(Operation operation, std::span<const iovec> local, std::span<cons
   });
 }
 
-// Through memory of this process: neither the GPU nor the system call reaches from the one to the other.
-std::vector<char> bounce_buffer(std::span<const iovec> memories) { return std::vector<char>(bytes_of(memories)); }
-
 std::string why_forbidden() {
   std::string scope;
   std::getline(std::ifstream("/proc/sys/kernel/yama/ptrace_scope"), scope);
@@ -40,6 +37,32 @@ std::string why_forbidden() {
 }
 
 }  // namespace
+
+// Memory of this process on the way of a part: neither the GPU nor the system call reaches from the one to the other.
+class Peer::BounceBuffer {
+ public:
+  explicit BounceBuffer(const GpuDriver& gpu) : bytes_(most_part_bytes), pages_(gpu, bytes_.data(), bytes_.size()) {}
+  iovec for_bytes(std::size_t bytes) { return {bytes_.data(), bytes}; }
+
+ private:
+  std::vector<char> bytes_;
+  LockedPages pages_;
+};
+
+std::unique_ptr<Peer::BounceBuffer> Peer::take_buffer() const {
+  {
+    const std::lock_guard lock(resting_);
+    if (!buffers_.empty()) {
+      std::unique_ptr<BounceBuffer> found = std::move(buffers_.back());
+      buffers_.pop_back();
+      return found;
+    }
+  }
+  return std::make_unique<BounceBuffer>(*gpu_);
+}
+
+Peer::Peer(std::shared_ptr<MemoryTable> table, Keep keep)
+    : table_(std::move(table)), keep_(std::move(keep)), here_(true) {}
 
 Peer::Peer(const std::string& own_name, const AgentAddress& address) {
   if (address.machine != this_machine()) throw Refusal(Status::not_supported, "it is on another machine");
@@ -85,12 +108,14 @@ void Peer::copy(Operation operation, Memories local, Memories remote) const {
   if (!local.on_gpu && !remote.on_gpu) return copy_on_host(operation, local.ranges, remote.ranges);
   if (gone()) throw Refusal(Status::disconnected, "process " + std::to_string(process_) + " has ended");
   if (remote.on_gpu || here_) return gpu_->copy(operation, local.ranges, remote.ranges);
-  std::vector<char> buffer = bounce_buffer(local.ranges);
-  const iovec between{buffer.data(), buffer.size()};
+  std::unique_ptr<BounceBuffer> buffer = take_buffer();
+  const iovec between = buffer->for_bytes(bytes_of(local.ranges));
   const auto on_gpu = [&] { gpu_->copy(operation, local.ranges, {&between, 1}); };
   if (operation == Operation::write) on_gpu();
   copy_on_host(operation, {&between, 1}, remote.ranges);
   if (operation == Operation::read) on_gpu();
+  const std::lock_guard lock(resting_);
+  buffers_.push_back(std::move(buffer));
 }
 
 std::uint64_t Peer::open_gpu_memory(const GpuExport& shared) {

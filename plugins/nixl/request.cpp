@@ -10,8 +10,7 @@ namespace waywiser_nixl {
 namespace {
 
 // A memory that is removed waits for the parts under way, so a part is short; and a system call takes so many ranges.
-constexpr std::size_t most_part_bytes = std::size_t{1} << 20;
-constexpr std::size_t most_part_bytes_by_gpu = std::size_t{32} << 20;  // a part waits for the GPU at its end
+constexpr std::size_t most_part_bytes_by_gpu = std::size_t{1} << 30;  // a part waits for the GPU at its end
 constexpr std::size_t most_part_ranges = IOV_MAX;
 
 // Joins it to the range before it if it lies behind it.
@@ -92,12 +91,19 @@ std::span<const T> between(const std::vector<T>& all, std::size_t from, std::siz
 
 }  // namespace
 
+void OwnMemory::lock_pages(const MemoryBounds& bounds) const {
+  std::call_once(once_, [&] {
+    if (const GpuDriver* gpu = GpuDriver::find())
+      pages_.emplace(*gpu, reinterpret_cast<void*>(bounds.address), bounds.bytes);
+  });
+}
+
 Request::Request(Operation operation, const KnownRanges& local, const KnownRanges& remote,
                  std::shared_ptr<MemoryTable> own_table)
     : operation_(operation),
       local_on_gpu_(local.kind == MemoryKind::vram),
       remote_on_gpu_(remote.kind == MemoryKind::vram),
-      most_part_bytes_(remote_on_gpu_ ? most_part_bytes_by_gpu : most_part_bytes),
+      most_part_bytes_(remote_on_gpu_ ? most_part_bytes_by_gpu : Peer::most_part_bytes),
       own_table_(std::move(own_table)),
       ranges_(local.all.size()) {
   if (ranges_ == 0 || remote.all.size() != ranges_)
@@ -111,7 +117,8 @@ Request::Request(Operation operation, const KnownRanges& local, const KnownRange
     if (theirs.peer != peer_) throw Refusal(Status::invalid, "a transfer has one other agent");
     if (local.all[i].bytes != remote.all[i].bytes)
       throw Refusal(Status::mismatch, "two ranges of a transfer have different lengths");
-    here.check(own.number, local.all[i]);
+    const MemoryBounds& mine = here.check(own.number, local.all[i]);
+    if (remote_on_gpu_ && !local_on_gpu_) own.lock_pages(mine);
     const MemoryBounds& its = there.check(theirs.number, remote.all[i]);
     const std::uintptr_t address = remote.all[i].address;
     add(local.all[i].address, own.number,

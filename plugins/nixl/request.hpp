@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,16 @@ namespace waywiser_nixl {
 class OwnMemory : public Metadata {
  public:
   OwnMemory(MemoryNumber given, MemoryKind of, const GpuExport& how) : number(given), kind(of), shared(how) {}
+  // Of host memory, before its first transfer with a GPU, as it takes a while. The pages stay locked until the memory
+  // is deregistered: nobody holds it then.
+  void lock_pages(const MemoryBounds& bounds) const;
   const MemoryNumber number;
   const MemoryKind kind;
   const GpuExport shared;  // of GPU memory
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::optional<LockedPages> pages_;
 };
 
 // A memory of another agent, or of this one as the far end. Without a peer it cannot be reached.

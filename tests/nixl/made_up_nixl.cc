@@ -81,9 +81,8 @@ std::string start(const std::string& name, std::istream& words) {
 // Between memory of this process and memory of a GPU, which only the driver can touch.
 void copy_by_driver(const void* to, const void* from, std::size_t bytes) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
-  using Copy = int (*)(const void*, const void*, std::size_t, void*);
-  reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxSetCurrent"))(library);
-  reinterpret_cast<Copy>(dlsym(library, "cuMemcpyAsync"))(to, from, bytes, library);
+  using Copy = int (*)(const void*, const void*, std::size_t);
+  reinterpret_cast<Copy>(dlsym(library, "cuMemcpy"))(to, from, bytes);
 }
 
 void* allocate(int kind, std::size_t bytes) {
