@@ -225,6 +225,8 @@ def test_what_is_recorded_is_replayed(tmp_path: Path) -> None:
 
 def test_commands_have_a_reason_when_they_fail() -> None:
     assert run_command(["sh", "-c", "echo a; echo b >&2; exit 3"]) == Outcome(3, "a\n", "b")
+    told = "Error: mlx5_core: Rule is not supported.\nWe have an error talking to the kernel\n"
+    assert run_command(["sh", "-c", 'printf "$0" >&2; exit 2', told]).error == told.splitlines()[0]
     with pytest.raises(Unknown, match="needs the command no-such-tool, which is not installed"):
         run_command(["no-such-tool"])
 

@@ -36,11 +36,16 @@ _SENDER = Path(__file__).with_name("sending.py")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended: its exit code, its output, the last line of its errors."""
+    """How a command ended: its exit code, its output, the last line of its errors that tells something."""
 
     code: int
     output: str
     error: str
+
+
+def _tells(line: str) -> bool:
+    """Not the line by which tc ends after it has said what the kernel, or the card's driver, refuses."""
+    return line.strip() not in ("", "We have an error talking to the kernel")
 
 
 Runner = Callable[[Sequence[str]], Outcome]
@@ -70,7 +75,7 @@ def run_command(command: Sequence[str]) -> Outcome:
         output.seek(0)
         errors.seek(0)
         text = output.read(_LARGEST).decode("utf-8", "replace")
-        said = errors.read(_LARGEST).decode("utf-8", "replace").strip().splitlines()
+        said = [line for line in errors.read(_LARGEST).decode("utf-8", "replace").splitlines() if _tells(line)]
     return Outcome(done.returncode, text, clean(said[-1] if said else "", 200))
 
 
