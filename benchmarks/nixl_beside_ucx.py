@@ -242,6 +242,7 @@ def main() -> int:
         parser.error("--rounds is at least 1")
     if len(places) != 2 or not all(re.fullmatch(r"host|gpu\d+", place) for place in places):
         parser.error("--memory is like gpu0-gpu1, gpu0-host or host-host")
+    os.environ.setdefault("NIXL_LOG_LEVEL", "WARN")  # it logs to standard output
     from importlib.metadata import version
 
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,6 @@ struct GpuExport {
 };
 
 // The CUDA driver, if this process has one: GPU memory of this process, and of other processes by the driver's handles.
-// It has been tried with a made-up driver only.
 class GpuDriver {
  public:
   // Null: there is no driver. Nothing of it is used until the first call: a process that forks later could not use it.

@@ -23,7 +23,7 @@ MODULES = (
     *("rdma_rxe", "crc32_generic", "rdma_ucm", "ib_uverbs", "sch_netem", "sch_prio", "cls_u32"),
     *("tls", "aes_generic", "ctr", "ghash_generic", "gcm"),
     *("crc32c_generic", "veth", "sch_ingress", "cls_flower", "cls_matchall", "act_mirred", "act_gact", "act_police"),
-    *("act_ct", "act_vlan", "act_tunnel_key", "openvswitch", "loop", "dm_mod", "dm_flakey", "dm_delay", "ext4"),
+    *("act_ct", "act_skbedit", "openvswitch", "loop", "dm_mod", "dm_flakey", "dm_delay", "ext4"),
 )
 
 

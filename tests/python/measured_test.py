@@ -42,8 +42,8 @@ QUOTED: list[tuple[str, tuple[Any, ...], float]] = [
     ("torch-calls-2xh200.json", ("us", "all_reduce", "cpp"), 1),
     ("torch-calls-2xh200.json", ("us", "all_reduce", "python"), 1),
     ("torch-calls-2xh200.json", ("us", "all_reduce", "nccl"), 1),
-    ("nccl-tuner-2xh200.json", ("means to 2 MiB", "tuner"), 1),
-    ("nccl-tuner-2xh200.json", ("means to 2 MiB", "no plug-in again"), 1),
+    ("nccl-tuner-2xh200.json", ("means", "tuner"), 1),
+    ("nccl-tuner-2xh200.json", ("means", "no plug-in again"), 1),
     ("torch-startup-2xh100.json", ("median seconds", "waywiser", WITH_FIRST), 1),
     ("torch-startup-2xh100.json", ("median seconds", "nccl", WITH_FIRST), 1),
     ("courier-h200.json", ("rows", COURIER, "p50"), 1e6),
@@ -51,6 +51,8 @@ QUOTED: list[tuple[str, tuple[Any, ...], float]] = [
     ("host-pairs.json", ("rows", {"operation": "latency", "bytes": 8}, "us"), 1),
     ("host-pairs.json", ("rows", {"operation": "latency", "bytes": 8}, "peers", "openmpi"), 1),
     ("nixl-host.json", ("rows", {"case": "64 MiB"}, "ratio"), 1),
+    ("nixl-2xh200.json", ("memories", "gpu0-gpu1", {"case": "4 KiB"}, "us"), 1),
+    ("nixl-2xh200.json", ("memories", "host-gpu0", {"case": "256 MiB"}, "us"), 1),
     ("nixl-host.json", ("rows", {"case": "1,000 ranges of 4 KiB"}, "ratio"), 1),
 ]
 

@@ -29,12 +29,22 @@ from waywiser.network.faults import FAULTS, name_faults, worst
 from waywiser.network.filters import read_filters
 from waywiser.network.steering import look
 
+DROP = {"order": 1, "kind": "gact", "control_action": {"type": "drop"}}
+PROGRAM = {**rule(**SOFTWARE), "kind": "bpf"}
 HEALTHY: dict[str, dict[str, Any]] = {
     "switchdev, rules in hardware": {},
     "switchdev, no rules yet": {"rules": {}, "qdiscs": ()},
     "legacy without virtual functions": {"mode": "legacy", "files": card_files(functions=0), "rules": {}, "qdiscs": ()},
     "connection tracking in hardware": {"rules": {REP0: [rule(actions=[CT], skip_sw=False)]}},
     "nothing counted, nothing moved": {"rules": {REP0: [rule(packets=0)]}, "moved": 3},
+    "rules at one port, the others have no part": {"rules": {REP0: [rule(actions=[DROP])]}, "qdiscs": (UPLINK, REP0)},
+    "a program at a card that offloads nothing": {
+        "mode": "legacy",
+        "files": card_files(functions=0),
+        "offload": "off",
+        "rules": {UPLINK: [PROGRAM]},
+    },
+    "a program in switchdev mode": {"rules": {UPLINK: [PROGRAM]}},
     "Open vSwitch that offloads": {"open_vswitch": {"hw-offload": "true"}, "master": "ovs-system"},
 }
 FAULTY: dict[str, dict[str, Any]] = {
@@ -139,6 +149,24 @@ def test_without_rights_the_owner_is_unknown(tmp_path: Path) -> None:
     assert "only to root" in dict(found.unknown)[f"eswitch of {PF}"]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"/proc/self/status": "Name:\tx\nCapEff:\t00000000a80425fb\n"},  # as Docker starts root
+        {"/proc/self/uid_map": "         0     100000      65536\n"},
+    ],
+)
+def test_root_of_a_container_does_not_know_the_owner(files: dict[str, str], tmp_path: Path) -> None:
+    card = card_files(device="0xa2df", functions=0)
+    found = look(machine(tmp_path / "a", commands(mode=None), card | files))
+    assert (found.cards[0].owner, found.cards[0].processors) == ("unknown", "BlueField-4")
+    assert not [one for one in name_faults(found) if one.id == "N11"]
+    whole = {"/proc/self/status": "CapEff:\t000001ffffffffff\n", "/proc/self/uid_map": "0 0 4294967295\n"}
+    assert (
+        look(machine(tmp_path / "b", commands(mode=None), card | whole)).cards[0].owner == "the card's own processors"
+    )
+
+
 @pytest.mark.parametrize("tool", ["ip", "tc", "devlink", "ethtool"])
 def test_a_missing_tool_is_unknown_and_never_ok(tool: str, tmp_path: Path) -> None:
     answers = {key: None if key.split(" ")[0] == tool else text for key, text in commands().items()}
@@ -197,6 +225,8 @@ def test_what_is_recorded_is_replayed(tmp_path: Path) -> None:
 
 def test_commands_have_a_reason_when_they_fail() -> None:
     assert run_command(["sh", "-c", "echo a; echo b >&2; exit 3"]) == Outcome(3, "a\n", "b")
+    told = "Error: mlx5_core: Rule is not supported.\nWe have an error talking to the kernel\n"
+    assert run_command(["sh", "-c", 'printf "$0" >&2; exit 2', told]).error == told.splitlines()[0]
     with pytest.raises(Unknown, match="needs the command no-such-tool, which is not installed"):
         run_command(["no-such-tool"])
 

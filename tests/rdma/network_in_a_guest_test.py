@@ -36,10 +36,11 @@ for n in 1 2; do
   ip link set v$n up; ip link set e$n up
   ovs-vsctl --timeout=60 add-port br0 v$n
 done
+ovs-ofctl --timeout=60 add-flow br0 'in_port=v1 actions=output:v2'
 """
 # Until the switch has made a rule of the packets of e1.
 LEARN = """
-for attempt in $(seq 100); do
+for attempt in $(seq 20); do
   "$1" -I "$2" e1 10 "$3"
   tc filter show dev v1 ingress | grep -q skip_hw && exit 0
 done
@@ -81,7 +82,7 @@ def test_a_switch_whose_rules_are_in_tc(guests: TwoGuests) -> None:
     guest.run(["/bin/sh", "-c", SWITCH], seconds=300)
     try:
         fits = Filter("v1", "ingress", 0, 1, "ip", "flower", "1", "", (), False, False, False, 0, 0, 0)
-        guest.run(["/bin/sh", "-c", LEARN, "sh", sys.executable, SENDER, packet_for(fits).hex()], seconds=600)
+        guest.run(["/bin/sh", "-c", LEARN, "sh", sys.executable, SENDER, packet_for(fits).hex()], seconds=900)
         seen = value(network(guest, "--json"))
         told = {key: seen["open_vswitch"][key] for key in ("there", "kind", "offload", "bridges")}
         assert told == {"there": True, "kind": "kernel", "offload": True, "bridges": ["br0"]} and not seen["faults"]

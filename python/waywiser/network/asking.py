@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,16 +28,24 @@ _SECONDS = 20.0
 _LARGEST = 16 << 20
 _FAILED = "!"
 _SYSTEM_FOLDERS = "/usr/sbin:/sbin"  # not in the PATH of every user
+_CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]{1,16})$", re.MULTILINE)
+_NET_ADMIN = 12  # CAP_NET_ADMIN
+_ALL_USERS = ["0", "0", "4294967295"]  # no user namespace
 _SENDER = Path(__file__).with_name("sending.py")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended: its exit code, its output, the last line of its errors."""
+    """How a command ended: its exit code, its output, the last line of its errors that tells something."""
 
     code: int
     output: str
     error: str
+
+
+def _tells(line: str) -> bool:
+    """Not the line by which tc ends after it has said what the kernel, or the card's driver, refuses."""
+    return line.strip() not in ("", "We have an error talking to the kernel")
 
 
 Runner = Callable[[Sequence[str]], Outcome]
@@ -66,7 +75,7 @@ def run_command(command: Sequence[str]) -> Outcome:
         output.seek(0)
         errors.seek(0)
         text = output.read(_LARGEST).decode("utf-8", "replace")
-        said = errors.read(_LARGEST).decode("utf-8", "replace").strip().splitlines()
+        said = [line for line in errors.read(_LARGEST).decode("utf-8", "replace").splitlines() if _tells(line)]
     return Outcome(done.returncode, text, clean(said[-1] if said else "", 200))
 
 
@@ -88,8 +97,15 @@ class Asked:
 
     @property
     def privileged(self) -> bool:
-        """Whether the tools ran as root."""
-        return self.root.user == 0
+        """Whether the tools ran as root of the machine that may administer its network, as far as it is told: root of a
+        container may not."""
+        try:
+            told = _CAPABILITIES.search(self.text("/proc/self/status") or "")
+            users = (self.text("/proc/self/uid_map") or "").split()
+        except Unknown:
+            return False
+        may = told is None or int(told[1], 16) >> _NET_ADMIN & 1 == 1
+        return self.root.user == 0 and may and (not users or users == _ALL_USERS)
 
     def said(self, *command: str, mark: str = "", runs: Sequence[str] = ()) -> str:
         """Standard output of a command. `mark` tells a second run from the first; `runs`: what runs in its place.

@@ -63,7 +63,7 @@ def _legacy(steering: Steering) -> Iterator[str]:
 
 def _offload_off(steering: Steering) -> Iterator[str]:
     for one in steering.interfaces:
-        rules = steering.filters_of(one.name)
+        rules = [rule for rule in steering.filters_of(one.name) if rule.for_cards]
         if one.offload == "off" and one.address and (_switchdev(steering, one) or rules):
             why = "its card is in switchdev mode" if _switchdev(steering, one) else f"it has {len(rules)} rules"
             yield f"hw-tc-offload of {one.name} is off, and {why}"
@@ -87,11 +87,12 @@ def _tracking(steering: Steering) -> Iterator[str]:
 
 
 def _no_qdisc(steering: Steering) -> Iterator[str]:
-    used = {one.switch for one in steering.interfaces if one.switch and steering.filters_of(one.name)}
+    targets = {name for rule in steering.filters for name in rule.targets}
     for one in steering.interfaces:
         of_switch = one.master == "ovs-system" and steering.open_vswitch.offload
-        if one.role == REPRESENTOR and one.up and not one.qdisc and (one.switch in used or of_switch):
-            yield f"{one.name} has no ingress qdisc, so no rule sees its packets; other ports of its card have rules"
+        if one.role == REPRESENTOR and one.up and not one.qdisc and (one.name in targets or of_switch):
+            why = "Open vSwitch has it" if of_switch else "rules forward to it, and its answers have none"
+            yield f"{one.name} has no ingress qdisc, so no rule sees its packets; {why}"
 
 
 def _outlived(steering: Steering) -> Iterator[str]:
@@ -110,7 +111,7 @@ def _skip_hw(steering: Steering) -> Iterator[str]:
 
 def _in_software(steering: Steering) -> Iterator[str]:
     for one, rules in _by_interface(steering):
-        wrong = [r for r in rules if r.hardware is False and not r.skip_hw and not r.skip_sw]
+        wrong = [r for r in rules if r.hardware is False and r.for_cards and not r.skip_sw]
         if wrong and _switchdev(steering, one):
             yield f"{_count(wrong)}: not_in_hw although the card is in switchdev mode"
 

@@ -8,6 +8,7 @@ from typing import Any
 from waywiser.json_fields import clean
 
 _MOST = 100_000
+_FOR_CARDS = ("flower", "matchall")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,17 @@ class Filter:
     hardware_packets: int
     software_packets: int
     cookie: str = ""
+
+    @property
+    def for_cards(self) -> bool:
+        """Whether a card could carry it out: nobody forbids it, and it is no program."""
+        return self.kind in _FOR_CARDS and not self.skip_hw
+
+    @property
+    def targets(self) -> list[str]:
+        """The ports by which its packets leave."""
+        words = [action.split(" ") for action in self.actions]
+        return [one[3] for one in words if len(one) == 4 and one[:3] == ["mirred", "redirect", "egress"]]
 
     @property
     def name(self) -> str:

@@ -171,6 +171,8 @@ def _mode(asked: Asked, address: str) -> tuple[str, str]:
     except Unknown as error:
         if "not supported" in str(error).lower():
             return "none", str(error)
-        return UNKNOWN, str(error) if asked.privileged else f"{error} (devlink tells the mode only to root)"
+        return UNKNOWN, str(
+            error
+        ) if asked.privileged else f"{error} (devlink tells the mode only to root of the machine)"
     except (LookupError, TypeError, AttributeError, StopIteration):
         return UNKNOWN, "devlink printed no mode"

@@ -61,7 +61,8 @@ def _where_measured(chosen: Sequence[dict[str, Any]], operation: str, times: _Ti
 
     def add(first: int, last: int, row: dict[str, Any]) -> None:
         if rows and rows[-1]["ways"][0]["way"] == row["ways"][0]["way"]:
-            first = rows.pop()["from_bytes"]
+            before = rows.pop()
+            first, row = before["from_bytes"], before if before["expected"] else row
         of_way = times[row["ways"][0]["way"]]
         expected = [{"bytes": size, "seconds": of_way[size]} for size in sizes if first <= size <= last]
         rows.append({**row, "from_bytes": first, "to_bytes": last, "expected": expected})
