@@ -67,9 +67,11 @@ def main() -> int:
         why: Why = {name: (end, read, write) for name, end, read, write in _core.storage_mechanisms(turns.path)}
         works = [work for work in (READ, CACHED, MANY, WRITE) if any(row.operation == work for row in rows)]
         cases = [(work, size) for work in works for size in unseen(work, asked.sizes, room_in(asked.folder) // 2)]
-        answers = [judged(turns, rows, why, work, size) for work, size in cases]
-    for one in answers:
-        print(f"{one['work']:<17}{one['bytes']:>9}  {one['ratio']:.3f}  {one['way']} beside {one['rival']}")
+        answers: list[dict[str, object]] = []
+        for work, size in cases:
+            one = judged(turns, rows, why, work, size)
+            print(f"{work:<17}{size:>9}  {one['ratio']:.3f}  {one['way']} beside {one['rival']}", flush=True)
+            answers.append(one)
     near = sum(float(str(one["ratio"])) <= 1.05 for one in answers)
     print(f"{near} of {len(answers)} choices are within 5 % of the fastest way: {found.storage}")
     if asked.json:

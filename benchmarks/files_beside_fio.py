@@ -24,20 +24,16 @@ MIB = 1 << 20
 SIZES = tuple(MIB << bits for bits in range(7))
 FILE_BYTES = 512 * MIB
 SMALL, UNDER_WAY, PARTS = 4096, 32, 2048
-ONE_WAYS = (
-    "io_uring",
-    "io_uring(chunk=1M,depth=16)",
-    "io_uring(chunk=128K,depth=64)",
-    "io_uring(chunk=64M,depth=1)",
-    "direct",
-)
+ONE_WAYS = ("io_uring", "io_uring(chunk=1M,depth=16)", "direct(chunk=64M,threads=1)")
 SMALL_WAYS = (f"io_uring(depth={UNDER_WAY})", f"io_uring(depth={UNDER_WAY},registered=1)")
 TAIL = 1001  # bytes more than whole blocks
 
 
 def aligned(nbytes: int) -> np.ndarray:
-    """As fio's own memory is: whole pages."""
-    return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
+    """As fio's own memory is: whole pages that are there."""
+    memory = np.frombuffer(mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
+    memory[:] = 1
+    return memory
 
 
 def by_fio(path: Path, size: int, depth: int, seconds: float) -> float:
@@ -77,7 +73,7 @@ def written_tail(path: Path, size: int, turns: int) -> float:
     memory = aligned(size + TAIL)
     memory[:] = 1
     spent: dict[int, list[float]] = {size: [], size + TAIL: []}
-    for turn in range(2 * turns):
+    for turn in range(turns):
         for nbytes in sorted(spent, reverse=turn % 2 == 1):
             begin = time.perf_counter()
             with ww.File(path, "w", way=ONE_WAYS[0]) as file:
@@ -111,11 +107,19 @@ def rounds(path: Path, size: int, count: int, seconds: float, turns: int) -> dic
     return row
 
 
+def show(row: dict[str, object]) -> None:
+    mine, theirs = float(row["ours"]), float(row["fio"])
+    tail = f"  tail: {row['tail']:.3f}, written {row['written_tail']:.3f}" if "tail" in row else ""
+    rates = f"{mine / 1e6:9.1f} {theirs / 1e6:9.1f} MB/s  {row['ratio']:.3f}"
+    print(f"{row['bytes']:>9} {rates}  {row['way']}{tail}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[SMALL, *SIZES], metavar="BYTES")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     if shutil.which("fio") is None:
@@ -124,20 +128,18 @@ def main() -> int:
     if shutil.disk_usage(asked.folder).free < 4 * FILE_BYTES:
         print(f"files_beside_fio: {asked.folder}: less than 2 GiB are free", file=sys.stderr)
         return 2
-    path = asked.folder / "waywiser-beside-fio"
+    path, rows = asked.folder / "waywiser-beside-fio", []
     try:
         with ww.File(path, "w") as file:
             file.write(np.random.default_rng(0).integers(0, 256, FILE_BYTES, np.uint8))
-        cases = [(SMALL, PARTS), *((size, 1) for size in SIZES)]
-        rows = [rounds(path, size, count, asked.seconds, asked.rounds) for size, count in cases]
+        cases = [(size, PARTS if size == SMALL else 1) for size in asked.sizes]
+        for size, count in cases:
+            rows.append(rounds(path, size, count, asked.seconds, asked.rounds))
+            show(rows[-1])
+            if asked.json:  # row by row, so that an end from outside loses nothing
+                asked.json.write_text(json.dumps(rows, indent=1) + "\n")
     finally:
         path.unlink(missing_ok=True)
-    for row in rows:
-        mine, theirs = float(row["ours"]), float(row["fio"])
-        tail = f"  tail: {row['tail']:.3f}, written {row['written_tail']:.3f}" if "tail" in row else ""
-        print(f"{row['bytes']:>9} {mine / 1e6:9.1f} {theirs / 1e6:9.1f} MB/s  {row['ratio']:.3f}  {row['way']}{tail}")
-    if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0
 
 

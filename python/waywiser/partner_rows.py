@@ -16,13 +16,25 @@ from waywiser.files import read_bytes, write_text_atomically
 from waywiser.plan import Plan, read_plan
 
 
-def chosen_plan(series: Sequence[dict[str, Any]], backend: str, hysteresis: Mapping[str, float] = {}) -> dict[str, Any]:
-    """A plan for this machine that has nothing but the rows for `series`. `hysteresis`: as in `_core.choose`."""
-    machine = _core.discover()
-    about = {"fingerprint": machine.fingerprint, "machine": machine.name, "backend": backend, "simulated": False}
+def chosen_plan(
+    series: Sequence[dict[str, Any]],
+    backend: str,
+    hysteresis: Mapping[str, float] = {},
+    simulated: _core.Topology | None = None,
+) -> dict[str, Any]:
+    """A plan for this machine, or for a simulated one, that has nothing but the rows for `series`. `hysteresis`: as in
+    `_core.choose`."""
+    machine = _core.discover() if simulated is None else simulated
+    about = {"fingerprint": machine.fingerprint, "machine": machine.name, "backend": backend}
     nothing = ("classes", "series", "searched", "first_use", "unavailable", "rejected", "other_nodes")
     head = {"schema": "waywiser.profile", "version": 2, "created": stages.now(), "state": {}}
-    profile = {**head, **about, **{key: [] for key in nothing}, "collectives": list(series)}
+    profile = {
+        **head,
+        **about,
+        "simulated": simulated is not None,
+        **{key: [] for key in nothing},
+        "collectives": list(series),
+    }
     plan: dict[str, Any] = json.loads(_core.choose(json.dumps(profile), json.dumps(dict(hysteresis))))
     return plan
 
@@ -37,8 +49,10 @@ def keep_rows(file: Path, partner: str, chosen: dict[str, Any], ranks: int = 0) 
         if file.exists():
             before = read_bytes(file)
             old = read_plan(before, str(file))
-            if ranks and (old.fingerprint != chosen["fingerprint"] or old.simulated):
-                raise InputError(f"{file}: is not measured on this machine: choose another folder with --results")
+            here = (chosen["fingerprint"], chosen["simulated"])
+            if (ranks or chosen["simulated"]) and (old.fingerprint, old.simulated) != here:
+                where = f"of a simulated {chosen['machine']}" if chosen["simulated"] else "measured on this machine"
+                raise InputError(f"{file}: is not {where}: choose another folder with --results")
             whole = json.loads(before)
             others = [
                 row for row in whole["rows"] if row.get("partner") != partner or (ranks and row["ranks"] != ranks)

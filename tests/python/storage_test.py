@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +160,33 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     assert all("cannot write" in line or "unavailable" in line for line in lines), said.stdout
     assert (tmp_path / "a").read_bytes() == b"before"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_full_file_system_leaves_what_was_there(tmp_path: Path) -> None:
+    program = f"""if True:
+        import os, pathlib
+        import numpy as np
+        import waywiser as ww
+        path = pathlib.Path({str(tmp_path)!r}) / "a"
+        path.write_bytes(b"before")
+        for way in ("buffered", "direct", "io_uring"):
+            try:
+                with ww.File(path, "w", way=way) as file:
+                    file.write(np.ones(1 << 20, np.uint8))
+            except (ww.TransferError, ww.UnavailableError) as error:
+                print(way, error)
+            print(path.read_bytes(), os.listdir(path.parent))
+    """
+    alone = ["unshare", *(["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"])]
+    small = [*alone, "sh", "-ec", 'mount -t tmpfs -o size=256k small "$1"; shift; exec "$@"', "sh", str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True, timeout=60).returncode:
+        pytest.skip("no file system of its own can be mounted here")
+    said = subprocess.run([*small, sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    lines = said.stdout.splitlines()
+    assert len(lines) == 6, said.stdout + said.stderr
+    assert set(lines[1::2]) == {"b'before' ['a']"}
+    assert all("No space left on device" in line or "does not serve it" in line for line in lines[::2]), said.stdout
+    assert f"{tmp_path / 'a'}: cannot write" in lines[0]
 
 
 def test_the_plan_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

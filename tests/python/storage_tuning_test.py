@@ -144,7 +144,8 @@ def test_an_interrupted_measurement_removes_its_files(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("tune", "--storage", "/none"), "--storage /none: is no folder"),
-        (("tune", "--storage", ".", "--machine", "dgx-2"), "--machine is not for --storage"),
+        (("tune", "--storage", ".", "--machine", "dgx-2"), "--storage '.': dgx-2 has nvme-gen3"),
+        (("tune", "--storage", ".", "--nodes", "2"), "--nodes is not for --storage"),
         (("explain", "read", "a"), "write read FILE SIZE"),
         (("explain", "write", "/none/a", "4K"), "/none/a: No such file"),
     ],

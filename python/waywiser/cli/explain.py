@@ -199,12 +199,16 @@ def _rows(results: Results, what: str, partner: str, size: str, as_json: bool) -
 
     if what != "halo" and not size:
         raise InputError(f"which arrays? write {what} {'HOST:PORT' if what == 'remote' else 'FILE'} SIZE")
-    if what in ("read", "write"):
+    if results.plan is None:
+        raise InputError(f"{results.name}: no plan.json there")
+    if what in ("read", "write") and results.plan.simulated:
+        from waywiser.tune.storage_simulated import partner_of
+
+        partner = partner_of(partner)
+    elif what in ("read", "write"):
         from waywiser.tune.storage_tuning import storage_of_path
 
         partner = storage_of_path(Path(partner))
-    if results.plan is None:
-        raise InputError(f"{results.name}: no plan.json there")
     answer = rows_answer(results.plan, what, partner, parse_bytes(size) if size else None)
     if as_json:
         typer.echo(json.dumps(answer, indent=1))

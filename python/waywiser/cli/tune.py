@@ -50,7 +50,8 @@ def tune(
         typer.Option(metavar="HOST:PORT", help="Only the roads to this server's GPUs (waywiser serve)."),
     ] = "",
     storage: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Only the ways to files in this folder.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Only the ways to files in this folder; with --machine: of such storage."),
     ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="For --remote: the server's key.")] = None,
     data_plain: Annotated[
@@ -74,9 +75,9 @@ def tune(
     if ranks is not None:
         raise InputError("--ranks is for --nccl")
     if storage is not None:
-        others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh,
+        others = {"--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh,
                   "--remote": remote, "--key": key, "--backend": backend not in ("auto", "host")}  # fmt: skip
-        return tune_storage(storage, output, 15.0 if quick else budget or 60.0, as_json, others)
+        return tune_storage(storage, output, 15.0 if quick else budget or 60.0, as_json, others, machine)
     if remote:
         others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh}
         return tune_remote(remote, key, output, 5.0 if quick else budget or 20.0, as_json, others, data_plain)

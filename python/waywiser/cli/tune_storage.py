@@ -16,28 +16,39 @@ if TYPE_CHECKING:
     from waywiser.plan import PlanRow
 
 
-def tune_storage(folder: Path, results: Path, budget: float, as_json: bool, others: Mapping[str, object]) -> None:
-    """Measures all ways to files in `folder`; programs with the same folder of results then use the fastest."""
+def tune_storage(
+    folder: Path, results: Path, budget: float, as_json: bool, others: Mapping[str, object], machine: str | None = None
+) -> None:
+    """Measures all ways to files in `folder`; programs with the same folder of results then use the fastest. Those of
+    `machine` are simulated: `folder` is a kind of storage."""
     from waywiser.progress import bar, say
     from waywiser.signals import ended_by_signals
     from waywiser.tune.storage_tuning import keep, measured
 
     for option, value in others.items():
         if value:
-            raise InputError(f"{option} is not for --storage, which measures the files of this machine")
-    with ended_by_signals(), bar(f"files in {folder}") as show:
-        times = measured(folder, budget, show, gpus=_gpus())
+            raise InputError(f"{option} is not for --storage, which measures the files of one machine")
+    if machine is not None:
+        from waywiser.tune.storage_simulated import simulated_times
+
+        times = simulated_times(machine, str(folder))
+    else:
+        with ended_by_signals(), bar(f"files in {folder}") as show:
+            times = measured(folder, budget, show, gpus=_gpus())
     file = results / "plan.json"
     rows = keep(file, times)
     told = [{"memory": memory, "work": each, "bytes": size, "seconds": of, "chosen": _chosen(rows, memory, each, size)}
             for memory, each, size, of in _times(times.series)]  # fmt: skip
     if as_json:
-        found = {"file": str(file), "storage": times.storage, "notes": times.notes, "rows": told}
+        about = {"file": str(file), "storage": times.storage, "simulated": machine is not None}
+        found = {**about, "notes": times.notes, "rows": told}
         typer.echo(json.dumps(found, indent=1))
         return
     for note in times.notes:
         say(note)
-    for line in _table(times.storage, told):
+    from waywiser.report.simulated import LABEL
+
+    for line in _table(times.storage + (f", {machine}. {LABEL}" if machine is not None else ""), told):
         typer.echo(line)
     typer.echo(f"plan: {file}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from waywiser.doctor import gpu
 from waywiser.look import machine, pci, probes
 from waywiser.look.finding import Finding, absent, ok, problem, warning
 from waywiser.look.installed_libraries import installed
@@ -10,6 +11,7 @@ from waywiser.look.root import Root
 _SWITCH = "/proc/sys/kernel/io_uring_disabled"
 _ALL, _GROUP = "0", "1"
 _FIRST = (5, 6)  # kernel whose io_uring reads and writes
+_P2PDMA_KERNEL, _P2PDMA_DRIVER, _STATIC_BAR = (6, 2), 565, "RMForceStaticBar1=1"
 _NVIDIA_FS = ("/sys/module/nvidia_fs/version", "/proc/driver/nvidia-fs/version")
 
 
@@ -38,6 +40,26 @@ def into_gpus(root: Root) -> Finding:
     if not installed(root, "libcufile"):
         return warning("no libcufile.so.0: bytes of files reach GPUs through pinned host memory")
     module = next((text for path in _NVIDIA_FS if (text := root.text(path))), None)
-    if module is None:
-        return warning("nvidia_fs is not loaded: cuFile runs in its compatibility mode, by host memory")
-    return ok(f"libcufile and nvidia_fs {module.split()[-1]} are there")
+    if module is not None:
+        return ok(f"libcufile and nvidia_fs {module.split()[-1]} are there")
+    missing = _missing_for_p2pdma(root)
+    if missing is not None:
+        without = f"without nvidia_fs and PCI P2PDMA ({missing})"
+        return warning(f"{without} cuFile runs in its compatibility mode, by host memory")
+    return ok("libcufile is there, and NVMe devices can go by PCI P2PDMA; a RAID 0 and NVMe over fabrics cannot")
+
+
+def _missing_for_p2pdma(root: Root) -> str | None:
+    """The first condition of NVIDIA's list (GPUDirect Storage, NVMe P2PDMA) that is not met."""
+    version, driver = machine.kernel(root), gpu.driver_version(root)
+    if version < _P2PDMA_KERNEL:
+        return f"kernel {version[0]}.{version[1]}, and files go so since 6.2"
+    if not gpu.driver_is_open(root) or int(driver.split(".")[0] or 0) < _P2PDMA_DRIVER:
+        return f"the driver is {driver or 'not loaded'}, and NVIDIA's open one of {_P2PDMA_DRIVER} or later is needed"
+    if not root.names("/sys/class/nvme"):
+        return "there is no NVMe device"
+    if (root.text("/sys/module/nvme_core/parameters/multipath") or "").strip() == "Y":
+        return "nvme_core has multipath=Y"
+    if _STATIC_BAR not in (root.text("/proc/driver/nvidia/params") or ""):
+        return f"the driver is loaded without NVreg_RegistryDwords={_STATIC_BAR}"
+    return None

@@ -83,6 +83,7 @@ class StorageTimes:
     storage: str
     series: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    simulated: _core.Topology | None = None  # of this machine
 
 
 class Turns:
@@ -264,7 +265,8 @@ def keep(file: Path, times: StorageTimes) -> list[PlanRow]:
     them. Raises InputError."""
     if not times.series:
         raise InputError("no way to a file was measured")
-    plan = keep_rows(file, times.storage, chosen_plan(times.series, "host"), 2)
+    chosen = chosen_plan(times.series, "host", simulated=times.simulated)
+    plan = keep_rows(file, times.storage, chosen, 2)
     return [row for row in plan.rows if row.partner == times.storage]
 
 

@@ -243,6 +243,13 @@ typedef struct ww_halo_seconds {
   double elapsed;    /* in all */
 } ww_halo_seconds;
 
+/* A range of a file, and its bytes in memory. A write only reads them. */
+typedef struct ww_file_part {
+  uint64_t offset;
+  void* data;
+  size_t bytes;
+} ww_file_part;
+
 /* A number that a function of a remote GPU takes by name. */
 typedef struct ww_remote_number {
   const char* name;
@@ -550,7 +557,7 @@ WW_API void ww_plan_free(ww_plan* plan);
 /* Looks at this machine, for up to a second; `size`: 64 or more. */
 WW_API int ww_machine_fingerprint(char* fingerprint, size_t size);
 
-/* Files, read into host memory and written from it the way that a plan says is the fastest. No group is needed. Calls
+/* Files, read into memory and written from it the way that a plan says is the fastest. No group is needed. Calls
  * of several threads on one file take turns. Errors: input/output, with path and offset, also if the file ends before
  * the last byte: what was read is no result then.
  * ------------
@@ -561,9 +568,14 @@ WW_API int ww_machine_fingerprint(char* fingerprint, size_t size);
 WW_API int ww_file_open(const char* path, const char* way, ww_file** file);
 /* To write a new file, in the place of `path` if there is one: under a temporary name until ww_file_close. */
 WW_API int ww_file_replace(const char* path, const char* way, ww_file** file);
+/* From now on the data may also be in memory of this group's GPUs. What is enqueued on it must be complete. */
+WW_API int ww_file_use_gpus(ww_file* file, ww_group* group);
 WW_API int ww_file_size(const ww_file* file, uint64_t* bytes);
 WW_API int ww_file_read(ww_file* file, uint64_t offset, void* data, size_t bytes);
 WW_API int ww_file_write(ww_file* file, uint64_t offset, const void* data, size_t bytes);
+/* Many parts at once: small ones are under way together. */
+WW_API int ww_file_read_many(ww_file* file, const ww_file_part* parts, size_t count);
+WW_API int ww_file_write_many(ww_file* file, const ww_file_part* parts, size_t count);
 /* A written file is on the device under its name then. If a write or this call fails, what was there before stays. */
 WW_API int ww_file_close(ww_file* file);
 /* Discards what was written and not closed. NULL is allowed. */

@@ -109,6 +109,10 @@ auto File::in_turn(Call call) const {
   return call(state_->open());
 }
 
+void File::use_gpus(std::shared_ptr<Platform> gpus) {
+  in_turn([&](Opened& opened) { opened.staging.emplace(std::move(gpus)); });
+}
+
 Bytes File::size() const {
   return in_turn([](const Opened& opened) { return opened.file.size(); });
 }

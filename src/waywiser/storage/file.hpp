@@ -32,6 +32,9 @@ class [[gnu::visibility("default")]] File {
   File& operator=(File&&) noexcept;
   ~File();  // what was written and not closed is discarded
 
+  // From now on parts may be in the memory of these GPUs.
+  void use_gpus(std::shared_ptr<Platform> gpus);
+
   Bytes size() const;
   void read(Bytes offset, Region into);
   void write(Bytes offset, ConstRegion from);

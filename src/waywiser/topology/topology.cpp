@@ -61,8 +61,8 @@ void validate_link(const Link& link, std::string_view what) {
 }  // namespace
 
 const std::vector<std::string_view>& device_kinds() {
-  static const std::vector<std::string_view> kinds{"host", "cpu", "root", "switch",   "bridge",
-                                                   "gpu",  "nic", "nvme", "nvswitch", "network"};
+  static const std::vector<std::string_view> kinds{"host", "cpu",  "root",     "switch",  "bridge", "gpu",
+                                                   "nic",  "nvme", "nvswitch", "network", "storage"};
   return kinds;
 }
 

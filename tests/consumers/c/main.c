@@ -50,7 +50,7 @@ static void names(void) {
 
 // Every collective that can be prepared, twice.
 static void prepare_collectives(void) {
-  static const char* const names[] = {"all_reduce", "reduce",  "reduce_scatter", "broadcast", "all_gather",
+  static const char* const names[] = {"all_reduce", "reduce", "reduce_scatter", "broadcast", "all_gather",
                                       "all_to_all", "gather", "scatter",        "scan",      "exscan"};
   for (int which = 0; which < 10; ++which) {
     double input[all], output[all];
@@ -441,6 +441,9 @@ static void files(void) {
   DO(ww_file_size(file, &bytes));
   DO(ww_file_read(file, sizeof(double), found, sizeof found));
   CHECK(bytes == sizeof values && found[0] == 2 && found[1] == 3);
+  const ww_file_part parts[] = {{0, &found[1], sizeof(double)}, {2 * sizeof(double), &found[0], sizeof(double)}};
+  DO(ww_file_read_many(file, parts, 2));
+  CHECK(found[0] == 3 && found[1] == 1);
   REFUSED(ww_file_read(file, 2 * sizeof(double), found, sizeof found), WW_IO, "the file ends at 24");
   ww_file_free(file);
   remove(name);
