@@ -20,29 +20,14 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile, schedule
+from torch_layer import Layer
 
 # Hidden width, layers, sequences, tokens, way.
 SHAPES = ((4096, 4, 8, 256), (4096, 4, 1, 128), (8192, 2, 4, 512))
 CASES = [(*shape, way) for way in ("ddp", "fsdp") for shape in SHAPES]
 KEPT = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "user_annotation")
-
-
-class Layer(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, tokens, _ = x.shape
-        parts = self.qkv(self.first(x)).view(batch, tokens, -1, 3, 128)
-        mixed = functional.scaled_dot_product_attention(*parts.permute(3, 0, 2, 1, 4), is_causal=True)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, -1))
-        return x + self.down(functional.gelu(self.up(self.second(x))))
 
 
 def model_of(width: int, layers: int, way: str, alone: Any, device: torch.device) -> nn.Module:

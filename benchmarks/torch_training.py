@@ -23,30 +23,13 @@ from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
+from torch_layer import Layer
 
 import waywiser.torch_backend
 
 STEPS = 5  # in a block
 WARM_UP = 4
-
-
-class Layer(nn.Module):
-    """A block of a transformer with causal attention; tokens of `width` numbers, heads of 128."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, tokens, _ = x.shape
-        parts = self.qkv(self.first(x)).view(batch, tokens, -1, 3, 128)  # a rank has some of the heads, or all
-        mixed = functional.scaled_dot_product_attention(*parts.permute(3, 0, 2, 1, 4), is_causal=True)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, -1))
-        return x + self.down(functional.gelu(self.up(self.second(x))))
 
 
 def transformer(width: int, layers: int) -> nn.Module:

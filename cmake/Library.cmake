@@ -68,10 +68,17 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/waywiserConfigVe
 
 # Installs it all below `root`, a folder in the prefix. `kind` names the component; the rest goes to install().
 function(waywiser_install_library kind root libraries headers)
+  set(cudart_folder "")
+  set(cuda_runtime "")
   set(component COMPONENT ${kind} ${ARGN})
   set(targets waywiser)
   if(kind STREQUAL "library")
     list(APPEND targets waywiser_core)  # too much for a wheel
+    if(WAYWISER_WITH_CUDA)
+      find_library(WAYWISER_CUDART cudart_static REQUIRED HINTS "${cuda_root}/lib64" "${cuda_root}/lib" NO_DEFAULT_PATH)
+      get_filename_component(cudart_folder "${WAYWISER_CUDART}" DIRECTORY)
+      set(cuda_runtime "-L${cudart_folder} -lcudart_static ")
+    endif()
   else()
     set(namelink NAMELINK_SKIP)  # a wheel has no symbolic links
   endif()

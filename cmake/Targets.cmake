@@ -81,6 +81,12 @@ list(REMOVE_ITEM core_sources "${peer_main}" "${rank_main}")
 add_library(waywiser_core STATIC ${core_sources})
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/waywiser/base/version.cpp" PROPERTIES COMPILE_DEFINITIONS
                             WAYWISER_VERSION="${PROJECT_VERSION}")
+waywiser_python_package(libucx libucx_of_python)  # which Python programs take, so programs in other languages do
+if(SKBUILD)  # a wheel finds the one that is beside it
+  set(libucx_of_python "")
+endif()
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/waywiser/transport/ucx/libucp_choice.cpp" PROPERTIES
+                            COMPILE_DEFINITIONS WAYWISER_LIBUCX_OF_PYTHON="${libucx_of_python}")
 target_compile_options(waywiser_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)  # of complex numbers a * b is b * a
 target_include_directories(waywiser_core PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>")
 target_link_libraries(waywiser_core PUBLIC $<BUILD_LOCAL_INTERFACE:waywiser_json_headers>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 
 # From a batch system or a user; from a session that closes.
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+_AGAIN = 0.02  # seconds until a signal that was lost in a destructor comes again: it has ended by then, or waits more
 
 
 def handle(
@@ -42,7 +44,19 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
-    """Ends the program by an exception, so that it ends what it has started."""
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    sys.exit(128 + number)
+    """Ends the program by an exception, so that it ends what it has started.
+
+    Python loses an exception that comes while it calls a destructor: then the signal comes once more, a little later.
+    """
+    error = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+    before = sys.unraisablehook
+
+    def look(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_value is error:
+            sys.unraisablehook = before
+            threading.Timer(_AGAIN, os.kill, [os.getpid(), number]).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = look
+    raise error

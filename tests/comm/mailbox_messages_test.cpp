@@ -1,7 +1,11 @@
 // Short messages through the memory that ranks of one machine share.
+#include "waywiser/comm/shared_memory/mailbox_messages.hpp"
+
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 
@@ -139,6 +143,65 @@ TEST(MailboxMessages, AnUnknownWishIsRefused) {
   EXPECT_EQ(problems.size(), 2u);
   for (const std::string& problem : problems)
     EXPECT_NE(problem.find("WAYWISER_MAILBOX='on' must be off, short or empty"), std::string::npos) << problem;
+}
+
+// Two ranks in this process, which take turns as the test says.
+struct TwoMailboxes {
+  static constexpr std::size_t bytes = 80'000;
+  std::array<HeldMemory, 2> held;
+  std::array<MailboxMessages, 2> ranks{MailboxMessages(2, matched_bits, {longest_short, 0}, held[0]),
+                                       MailboxMessages(2, matched_bits, {longest_short, 0}, held[1])};
+  std::array<std::vector<std::byte>, 2> out{std::vector(bytes, std::byte{1}), std::vector(bytes, std::byte{2})}, in;
+  std::array<Message, 2> sends, receives;
+
+  TwoMailboxes() {
+    std::vector<Introduction> both(2);
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      both[rank].rank = rank;
+      both[rank].process = static_cast<std::uint64_t>(::getpid());
+      both[rank].mailbox = ranks[rank].offer();
+    }
+    for (std::uint32_t rank = 0; rank < 2; ++rank) ranks[rank].introduce(both, rank);
+  }
+  void begin(Message& message, std::uint32_t rank) {
+    message.receiving = &message == &receives[rank];
+    message.peer = 1 - rank;
+    message.tag = Tag{5} << description_bits;
+    message.bytes = bytes;
+    in[rank].resize(bytes);
+    message.into = in[rank].data();
+    message.from = out[rank].data();
+    message.receiving ? ranks[rank].receive(message) : ranks[rank].send(message, Awaited::later);
+  }
+};
+
+TEST(MailboxMessages, BothRanksCopyHalfOfALongMessage) {
+  TwoMailboxes two;
+  two.begin(two.sends[0], 0);
+  two.begin(two.receives[1], 1);
+  two.ranks[1].progress();
+  EXPECT_FALSE(is_complete(two.receives[1]));
+  two.ranks[0].progress();
+  EXPECT_TRUE(is_complete(two.sends[0]));
+  two.ranks[1].progress();
+  EXPECT_TRUE(is_complete(two.receives[1]));
+  EXPECT_TRUE(two.in[1] == two.out[0]);
+}
+
+// Half of either would be two copies of each rank, into memory that the other rank has in its cache.
+TEST(MailboxMessages, OfLongMessagesBothWaysEachRankCopiesItsOwn) {
+  TwoMailboxes two;
+  for (const std::uint32_t rank : {0u, 1u}) {
+    two.begin(two.sends[rank], rank);
+    two.begin(two.receives[rank], rank);
+  }
+  for (const std::uint32_t rank : {0u, 1u}) {
+    two.ranks[rank].progress();
+    EXPECT_TRUE(is_complete(two.receives[rank])) << rank;
+    EXPECT_TRUE(two.in[rank] == two.out[1 - rank]);
+  }
+  two.ranks[0].progress();
+  for (Message& each : two.sends) EXPECT_TRUE(is_complete(each));
 }
 
 TEST(Cores, RanksAreCrowdedWhereTheyWantTheSameCores) {

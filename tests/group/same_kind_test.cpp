@@ -8,6 +8,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/group/scans.hpp"
 
 namespace waywiser {
@@ -107,6 +108,21 @@ TEST(SameKind, ADeadlineIsATimeoutAtAllRanks) {
     group.rank() == other_rank ? group.recv(std::span(in), 0).wait() : group.barrier().wait();
   };
   EXPECT_EQ(kinds_of(nobody_sends, short_count, short_count), all_are(ErrorKind::timeout));
+}
+
+// A rank ends by the error of all while others still wait for what they forward to each other.
+TEST(SameKind, WhatOneFailsWithIsKnownToAllBeforeOneEndsByIt) {
+  const RankCalls refused = [](Group& group, KindValues&, KindValues&) {
+    try {
+      throw_at_all(group, group.rank() == other_rank ? std::optional(Error(ErrorKind::invalid_input, "no such variant"))
+                                                     : std::nullopt);
+    } catch (const Error&) {
+      group.abort("its program has ended");
+      throw;
+    }
+  };
+  for (int times = 0; times < 40; ++times)
+    ASSERT_EQ(kinds_of(refused, short_count, short_count), all_are(ErrorKind::invalid_input)) << "time " << times;
 }
 
 TEST(SameKind, AnAbortIsIoAtAllRanks) {

@@ -34,6 +34,7 @@ LOOKED = [
         {**smi(), "dmesg": ""},
     ),
     Case("D26", WARNING, "link_downed 12", nic() | {f"{PORT}/counters/link_downed": "12"}),
+    Case("D26", WARNING, "link_error_recovery 12", nic() | {f"{PORT}/counters/link_error_recovery": "12"}),
     Case(
         "D26",
         WARNING,

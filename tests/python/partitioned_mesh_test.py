@@ -110,3 +110,11 @@ def test_what_does_not_fit_is_refused_at_all_ranks() -> None:
     group.barrier()
     """
     assert run(2, code, program=PROGRAM) == (0, [], "")
+
+
+def test_ranks_whose_program_ends_by_it_have_the_same_error() -> None:
+    """None ends while others still wait for what they forward to each other."""
+    code = "mesh = box((4, 4 + group.rank // 4)); PartitionedMesh(group, mesh, partition(mesh, 5, 'bisection'))"
+    for _ in range(5):
+        _, _, err = run(5, code, program=PROGRAM)
+        assert err.count("InputError: rank ") == 5 and "TransferError" not in err

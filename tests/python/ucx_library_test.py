@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from rank_jobs import ROOT
+from verb_runs import Run
 
 import waywiser
 from waywiser.ucx_library import LibucpChoice, name_wheel
@@ -62,24 +63,32 @@ library.ww_close(group)
 """
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_program_in_c_takes_the_same(elsewhere: pytest.MonkeyPatch, tmp_path: Path, named: bool) -> None:
-    """By the wheel's library, without Python's package and `waywiser run`; and by what a Python program has named."""
+@pytest.mark.parametrize("where", ["beside the wheel", "named", "an installation prefix"])
+def test_a_program_in_c_takes_the_same(elsewhere: pytest.MonkeyPatch, tmp_path: Path, where: str) -> None:
+    """Without Python's package and `waywiser run`: also from a prefix, whose library knows the Python of its build."""
     name_wheel()
     library, chosen = ROOT / "build" / "libwaywiser.so", waywiser.libucp
     if not library.exists() or chosen.path is None or chosen.origin != "wheel":
         pytest.skip("no build/libwaywiser.so, or no libucx that would be chosen")
-    wheel = chosen.path.parents[1]
-    site = tmp_path / ("elsewhere" if named else "site-packages")
+    site = tmp_path / ("site-packages" if where == "beside the wheel" else "prefix")
     (site / "waywiser" / "lib").mkdir(parents=True)
-    (site / "libucx").symlink_to(wheel)
+    if where == "beside the wheel":
+        (site / "libucx").symlink_to(chosen.path.parents[1])
     linked = Path(shutil.copy(library, site / "waywiser" / "lib"))
-    if not named:
+    if where != "named":
         elsewhere.delenv("WAYWISER_LIBUCX")
     program = [sys.executable, "-I", "-c", IN_C, linked]
     done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).resolve() == chosen.path.resolve()
+
+
+def test_the_doctor_says_which_it_is(elsewhere: pytest.MonkeyPatch, run: Run) -> None:
+    code, out, _ = run("doctor", "--alone", "--only", "D33")
+    if waywiser.libucp.path is None:
+        pytest.skip("no UCX")
+    assert code in (0, 1)
+    assert f"Waywiser takes {waywiser.libucp.path} ({waywiser.libucp.origin})" in " ".join(out.split())
 
 
 JOIN = """

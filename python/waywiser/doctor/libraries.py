@@ -8,6 +8,7 @@ from waywiser.look import machine, pci, probes, ucx
 from waywiser.look.finding import Finding, Unknown, absent, ok, problem, warning
 from waywiser.look.installed_libraries import FOLDERS, for_programs, in_wheels, installed, mapped
 from waywiser.look.root import Root
+from waywiser.ucx_library import find_libucp
 
 _LIBRARIES = ("libucp", "libnccl", "libmpi")
 
@@ -27,8 +28,15 @@ def copies(root: Root) -> Finding:
     if not single and not wheels:
         return absent("no UCX, NCCL or MPI library is installed")
     if several:
-        return warning(f"several copies, the first one found is used: {'; '.join(several)}")
-    return ok(machine.named(single) or f"only in this Python's wheels: {machine.named(wheels)}")
+        return warning(f"several copies, the first one found is used: {'; '.join(several)}{_ours(root)}")
+    found_here = machine.named(single) or f"only in this Python's wheels: {machine.named(wheels)}"
+    return ok(f"{found_here}{_ours(root)}")
+
+
+def _ours(root: Root) -> str:
+    """Which UCX programs with Waywiser take, in every language."""
+    ours = find_libucp() if root.live else None
+    return f"; Waywiser takes {ours.path} ({ours.origin})" if ours and ours.path else ""
 
 
 def crypto(root: Root) -> Finding:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
+
+from waywiser.errors import Error
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -49,6 +52,21 @@ class Rank:
     @timeout.setter
     def timeout(self, seconds: float) -> None:
         self._core.timeout = seconds
+
+
+@contextmanager
+def known_to_all(barrier: Callable[[], object]) -> Iterator[None]:
+    """Around a check of what all ranks have told each other, which fails alike at all: none raises before all have it.
+
+    `barrier`: of their group. The program of a rank may end by the error, and a rank that still waited would hear of
+    that instead.
+    """
+    try:
+        yield
+    except Error:
+        with suppress(Error):
+            barrier()
+        raise
 
 
 def alone(call: Callable[Concatenate[RankType, P], R]) -> Callable[Concatenate[RankType, P], R]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.errors import InputError
 from waywiser.group.arrays import library_of
+from waywiser.group.rank import known_to_all
 from waywiser.halo.fields import HaloField, array_of, described
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def gathered(
         facts[_FITS], facts[_TYPE] = 1, zlib.crc32(values.dtype.name.encode())
     except (InputError, TypeError, ValueError) as error:
         refused = str(error)
-    _check(group.all_gather(facts), refused, group.rank)
+    every_fact = group.all_gather(facts)
+    with known_to_all(group.barrier):
+        _check(every_fact, refused, group.rank)
     first, dimensions = bool(facts[_FIRST]), len(ghost)
     more = values.shape[:-dimensions] if first else values.shape[dimensions:]
     sizes = [math.prod(count) * math.prod(more) * values.itemsize for _, count in boxes]

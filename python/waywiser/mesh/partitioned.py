@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from waywiser.errors import InputError, InputTypeError
+from waywiser.group.rank import known_to_all
 from waywiser.halo.partition import MeshPartition
 from waywiser.mesh.faces import Numbers
 from waywiser.mesh.mesh import Mesh
@@ -39,15 +40,8 @@ class PartitionedMesh(MeshPartition):
         if wide < 1:
             raise InputError(f"layers={wide}: there is at least one layer of ghosts")
         counts = group.all_gather(np.array([len(mesh), parts.count, wide, len(parts.of_cell)])).reshape(-1, 4)
-        for rank, (cells, count, width, numbered) in enumerate(counts.tolist()):
-            if count != group.size:
-                raise InputError(f"rank {rank}: {count} parts of a mesh for {group.size} ranks")
-            if numbered != cells:
-                raise InputError(f"rank {rank}: a mesh of {cells} cells, and parts of one of {numbered}")
-            if cells != counts[0][0]:
-                raise InputError(f"rank {rank} has a mesh of {cells} cells, rank 0 of {counts[0][0]}")
-            if width != counts[0][2]:
-                raise InputError(f"rank {rank} has layers={width}, rank 0 layers={counts[0][2]}")
+        with known_to_all(group.barrier):
+            _check_alike(counts, group.size)
         of_cell = group.broadcast(np.ascontiguousarray(parts.of_cell.copy()), 0)
         self.mesh = mesh
         rank = group.rank
@@ -67,6 +61,18 @@ class PartitionedMesh(MeshPartition):
     def __repr__(self) -> str:
         ghosts = len(self.cells) - self.owned
         return f"<waywiser.mesh.PartitionedMesh: {self.owned} cells and {ghosts} ghosts, neighbours {self.neighbors}>"
+
+
+def _check_alike(counts: Numbers, ranks: int) -> None:
+    for rank, (cells, count, width, numbered) in enumerate(counts.tolist()):
+        if count != ranks:
+            raise InputError(f"rank {rank}: {count} parts of a mesh for {ranks} ranks")
+        if numbered != cells:
+            raise InputError(f"rank {rank}: a mesh of {cells} cells, and parts of one of {numbered}")
+        if cells != counts[0][0]:
+            raise InputError(f"rank {rank} has a mesh of {cells} cells, rank 0 of {counts[0][0]}")
+        if width != counts[0][2]:
+            raise InputError(f"rank {rank} has layers={width}, rank 0 layers={counts[0][2]}")
 
 
 def ghosts_of(mesh: Mesh, of_cell: Numbers, part: int, layers: int) -> Numbers:

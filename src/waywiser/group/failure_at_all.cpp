@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/collective/group_core.hpp"
 #include "waywiser/group/group.hpp"
 
 namespace waywiser {
@@ -16,7 +17,28 @@ struct RankFailure {
   std::array<char, 400> text{};
 };
 
+// Who has met the others here knows the error, whatever happens next.
+template <typename Meet>
+[[noreturn]] void throw_after(Meet meet, const Error& error) {
+  try {
+    meet();
+  } catch (const Error& other) {
+    if (other.kind() == ErrorKind::interrupted) throw;
+  }
+  throw error;
+}
+
 }  // namespace
+
+void throw_known_to_all(Group& group, const Error& error) {
+  throw_after([&] { group.barrier(); }, error);
+}
+
+void throw_known_to_all(GroupCore& core, const Error& error) {
+  const std::byte mine{};
+  std::vector<std::byte> all(static_cast<std::size_t>(core.size()));
+  throw_after([&] { core.all_gather(std::span(&mine, 1), all); }, error);
+}
 
 void throw_at_all(Group& group, const std::optional<Error>& failed) {
   RankFailure mine;
@@ -32,7 +54,8 @@ void throw_at_all(Group& group, const std::optional<Error>& failed) {
   group.all_gather(ConstElements(bytes_of(&mine, 1), DataType::uint8),
                    Elements(bytes_of(all.data(), all.size()), DataType::uint8));
   for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank].failed) throw Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].text.data());
+    if (all[rank].failed)
+      throw_known_to_all(group, Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].text.data()));
 }
 
 }  // namespace waywiser

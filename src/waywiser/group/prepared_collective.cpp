@@ -17,7 +17,7 @@ void check_calls(GroupCore& core, const Call& mine) {
   core.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (const std::string why = difference(0, all[0], static_cast<int>(rank), all[rank]); !why.empty())
-      throw Error(ErrorKind::invalid_input, "what is prepared: " + why);
+      throw_known_to_all(core, Error(ErrorKind::invalid_input, "what is prepared: " + why));
 }
 
 }  // namespace

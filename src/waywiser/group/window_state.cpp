@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/group/failure_at_all.hpp"
 
 namespace waywiser {
 namespace {
@@ -36,7 +37,7 @@ std::vector<WindowOffer> offers_of_all(GroupCore& core, const WindowOffer& mine)
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     all[rank].why_not.back() = all[rank].memory.gpu.back() = '\0';
     if (all[rank].why_not[0] != '\0')
-      throw Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].why_not.data());
+      throw_known_to_all(core, Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].why_not.data()));
   }
   return all;
 }

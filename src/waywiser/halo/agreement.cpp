@@ -46,8 +46,8 @@ void require_equal(Group& group, std::uint64_t value, const std::string& what) {
   const std::vector<std::uint64_t> all = of_all(group, value);
   const auto other = std::ranges::find_if(all, [&](std::uint64_t each) { return each != all.front(); });
   if (other != all.end())
-    throw Error(ErrorKind::invalid_input,
-                "rank " + std::to_string(other - all.begin()) + " has other " + what + " than rank 0");
+    throw_known_to_all(group, Error(ErrorKind::invalid_input, "rank " + std::to_string(other - all.begin()) +
+                                                                  " has other " + what + " than rank 0"));
 }
 
 void require_equal(Group& group, std::span<const AgreedValue> values) {
@@ -56,8 +56,9 @@ void require_equal(Group& group, std::span<const AgreedValue> values) {
   group.all_gather(as_elements(std::as_const(mine).data(), mine.size()), as_elements(all.data(), all.size()));
   for (std::size_t i = 0; i < all.size(); ++i)
     if (const std::size_t which = i % values.size(); all[i] != all[which])
-      throw Error(ErrorKind::invalid_input,
-                  "rank " + std::to_string(i / values.size()) + " has another " + values[which].what + " than rank 0");
+      throw_known_to_all(group,
+                         Error(ErrorKind::invalid_input, "rank " + std::to_string(i / values.size()) + " has another " +
+                                                             values[which].what + " than rank 0"));
 }
 
 void require_same_grid(Group& group, const HaloGridMarks& grid) {

@@ -52,9 +52,10 @@ void HaloExchange::State::require_same_use(std::optional<HaloVariant> variant) {
   const std::vector<std::uint64_t> all = said_by_all(group, mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank] != all.front() || all[rank] == no_variant)
-      throw Error(ErrorKind::invalid_input, "use() of a halo exchange: rank " + std::to_string(rank) + " gives " +
-                                                words_of_use(all[rank]) +
-                                                (rank == 0 ? "" : ", rank 0 " + words_of_use(all.front())));
+      throw_known_to_all(
+          group, Error(ErrorKind::invalid_input, "use() of a halo exchange: rank " + std::to_string(rank) + " gives " +
+                                                     words_of_use(all[rank]) +
+                                                     (rank == 0 ? "" : ", rank 0 " + words_of_use(all.front()))));
 }
 
 HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
@@ -65,8 +66,9 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
   if (used == 0) return all_by(HaloVariant::packed);
   for (const HaloVariant each : halo_variants)
     if (!is_mixable(each) && (used & bit_of(each)) != 0)
-      throw Error(ErrorKind::invalid_input, "a halo exchange: " + std::string(name(each)) +
-                                                " serves all sides at once, so no side has another variant");
+      throw_known_to_all(
+          group, Error(ErrorKind::invalid_input, "a halo exchange: " + std::string(name(each)) +
+                                                     " serves all sides at once, so no side has another variant"));
   std::vector<std::uint8_t> words;
   std::ranges::transform(gives, std::back_inserter(words),
                          [](HaloVariant each) { return static_cast<std::uint8_t>(each); });
@@ -80,14 +82,13 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
 }
 
 std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted) {
-  if (wanted.kernels && !any_on_gpu)
-    throw Error(ErrorKind::unavailable, "the fields are in host memory, which no kernel serves");
+  const auto refuse = [&](const std::string& why) { throw_known_to_all(group, Error(ErrorKind::unavailable, why)); };
+  if (wanted.kernels && !any_on_gpu) refuse("the fields are in host memory, which no kernel serves");
   if (wanted.variant == HaloVariant::strided && !any_on_gpu)
-    throw Error(ErrorKind::unavailable, "the fields are in host memory, which no copy engine serves");
+    refuse("the fields are in host memory, which no copy engine serves");
   const bool gpu_aware = wanted.variant == HaloVariant::gpu_aware;
-  if (gpu_aware && !any_on_gpu) throw Error(ErrorKind::unavailable, "the fields are in host memory");
-  if (gpu_aware && host_rank >= 0)
-    throw Error(ErrorKind::unavailable, "rank " + std::to_string(host_rank) + " has its fields in host memory");
+  if (gpu_aware && !any_on_gpu) refuse("the fields are in host memory");
+  if (gpu_aware && host_rank >= 0) refuse("rank " + std::to_string(host_rank) + " has its fields in host memory");
   std::unique_ptr<HaloRun> hosts, kernels;
   throw_at_all(group, failure_of([&] {
                  const HaloBoundary all = with_variants(boundary, wanted.mix);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "waywiser/group/failure_at_all.hpp"
 #include "waywiser/heap/message_protocols.hpp"
 #include "waywiser/kernels/clear.hpp"
 
@@ -30,11 +31,12 @@ Bytes rounded(Bytes bytes) {
 }
 
 // Throws at all ranks what one has failed with, and what differs.
-void check_alike(std::vector<HeapOffer>& all) {
+void check_alike(Group& group, std::vector<HeapOffer>& all) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     HeapOffer& each = all[rank];
     each.name.back() = each.why_not.back() = each.memory.gpu.back() = '\0';
-    if (each.why_not[0] != '\0') throw Error(each.kind, "rank " + std::to_string(rank) + ": " + each.why_not.data());
+    if (each.why_not[0] != '\0')
+      throw_known_to_all(group, Error(each.kind, "rank " + std::to_string(rank) + ": " + each.why_not.data()));
   }
   const auto described = [](const HeapOffer& offer) {
     return std::to_string(offer.bytes) + " bytes on " + (offer.on_gpu ? "a GPU" : "the host") + " as '" +
@@ -42,8 +44,9 @@ void check_alike(std::vector<HeapOffer>& all) {
   };
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (described(all[rank]) != described(all[0]))
-      throw Error(ErrorKind::invalid_input, "heap: rank " + std::to_string(rank) + " allocates " +
-                                                described(all[rank]) + ", rank 0 " + described(all[0]));
+      throw_known_to_all(group,
+                         Error(ErrorKind::invalid_input, "heap: rank " + std::to_string(rank) + " allocates " +
+                                                             described(all[rank]) + ", rank 0 " + described(all[0])));
 }
 
 }  // namespace
@@ -57,7 +60,7 @@ Heap::State::State(Group& of, const std::string& its_name, Place where, Bytes si
       deadline(of.timeout()) {
   const HeapOffer mine = make_part();
   std::vector<HeapOffer> all = heap_gather(group, mine);
-  check_alike(all);
+  check_alike(group, all);
   const std::vector<HeapReach> reached = heap_gather(group, reach_all(all));
   choose_protocols(reached);
   make_proxy(reached);
@@ -115,7 +118,7 @@ void Heap::State::make_proxy(const std::vector<HeapReach>& reached) {
   }
   try {
     std::vector<HeapOffer> all = heap_gather(group, mine);
-    check_alike(all);
+    check_alike(group, all);
   } catch (const Error&) {
     if (proxy) proxy->end();
     throw;

@@ -115,14 +115,14 @@ void MailboxMessages::open(Route& route, Message& message, Tag tag, const CopyOf
     route.incoming.append(message);
 }
 
-// Two ranks share one message in halves; of several messages each rank takes whole ones.
-std::uint32_t MailboxMessages::chunks_at_once(const MessageList& queue) noexcept {
-  return queue.first == queue.last ? 1 : 2;
+// Two ranks share one message in halves; of several messages, and of those that go both ways, each takes whole ones.
+std::uint32_t MailboxMessages::chunks_at_once(const MessageList& queue, const MessageList& other_way) noexcept {
+  return queue.first == queue.last && other_way.first == nullptr ? 1 : 2;
 }
 
 // Advances one message. True: something moved.
 bool MailboxMessages::copy_incoming(Route& route) {
-  const std::uint32_t most = chunks_at_once(route.incoming);
+  const std::uint32_t most = chunks_at_once(route.incoming, route.offered);
   for (Message* one = route.incoming.first; one != nullptr;) {
     Message& message = *std::exchange(one, one->next);
     const Turn turn = copy_of(message).end.receive(message.into, most);
@@ -140,7 +140,7 @@ bool MailboxMessages::copy_incoming(Route& route) {
 }
 
 bool MailboxMessages::copy_offered(Route& route) {
-  const std::uint32_t most = route.writes ? chunks_at_once(route.offered) : 0;
+  const std::uint32_t most = route.writes ? chunks_at_once(route.offered, route.incoming) : 0;
   for (Message* one = route.offered.first; one != nullptr;) {
     Message& message = *std::exchange(one, one->next);
     CopyEnd& mine = copy_of(message).end;

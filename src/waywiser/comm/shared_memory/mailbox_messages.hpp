@@ -130,7 +130,7 @@ class MailboxMessages final : public Carrier {
   bool is_better_copied_twice(Route& route, std::size_t bytes) noexcept;
   static std::uint32_t free_copy(const Route& route) noexcept;
   void open(Route& route, Message& message, Tag tag, const CopyOffer& offer);
-  static std::uint32_t chunks_at_once(const MessageList& queue) noexcept;
+  static std::uint32_t chunks_at_once(const MessageList& queue, const MessageList& other_way) noexcept;
   bool copy_incoming(Route& route);
   bool copy_offered(Route& route);
   void leave_to_ucx(Message& message);

@@ -27,9 +27,9 @@ std::vector<std::string> listed_folders(const std::string& list) {
   return folders;
 }
 
-// Beside Waywiser's own wheel, which a program in any language may link: packages are found nowhere else without
-// Python, and a folder that is no Python's is nobody's to trust.
-std::vector<std::string> wheels_beside_this_library() {
+// Beside Waywiser's own wheel, which a program in any language may link, else that of the Python which this library was
+// built with: packages are found nowhere else without Python, and a folder that is no Python's is nobody's to trust.
+std::vector<std::string> wheels_without_python() {
   Dl_info info{};
   static const int within = 0;
   if (::dladdr(&within, &info) == 0 || info.dli_fname == nullptr) return {};
@@ -38,6 +38,8 @@ std::vector<std::string> wheels_beside_this_library() {
        folder = folder.parent_path())
     if (folder.filename() == "site-packages" || folder.filename() == "dist-packages")
       return {(folder / "libucx" / "lib").string()};
+  const fs::path built_with = WAYWISER_LIBUCX_OF_PYTHON;
+  if (built_with.is_absolute()) return {(built_with / "lib").string()};
   return {};
 }
 
@@ -70,7 +72,7 @@ LibucpPlaces libucp_places() {
   places.system = listed_folders(environment("LD_LIBRARY_PATH").value_or(""));
   places.system.insert(places.system.end(), std::begin(system_folders), std::end(system_folders));
   places.wheels = listed_folders(environment("WAYWISER_LIBUCX").value_or(""));
-  for (const std::string& folder : wheels_beside_this_library()) places.wheels.push_back(folder);
+  for (const std::string& folder : wheels_without_python()) places.wheels.push_back(folder);
   places.has_rdma_device = has_entries("/sys/class/infiniband");
   std::error_code error;
   places.has_nvidia_driver = fs::exists("/proc/driver/nvidia/version", error);
