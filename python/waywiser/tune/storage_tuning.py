@@ -44,7 +44,7 @@ _WAYS = {
 }
 # To memory of GPUs also through larger buffers.
 _BOUNCING = {
-    "buffered": ("(bounce=8M,threads=4)",),
+    "buffered": ("(bounce=8M,threads=4)", "(bounce=32M,threads=16)"),
     "io_uring": ("(bounce=8M)", "(bounce=32M,chunk=1M,depth=32)"),
     "direct": ("(bounce=8M,chunk=1M,threads=8)",),
 }
