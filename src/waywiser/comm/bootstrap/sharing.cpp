@@ -1,13 +1,13 @@
 #include "waywiser/comm/bootstrap/sharing.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/farewell.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::size_t largest_part = 80 << 10;
 constexpr std::size_t usual_frame = 4096;
-constexpr Seconds refusal_patience = 0.2;
 constexpr Seconds above_patience = 2;  // the ranks above know who is missing
 
 std::string named(int rank) { return "rank " + std::to_string(rank); }
@@ -80,6 +80,9 @@ std::vector<std::byte> of_all(Muster& muster, const RankTree& tree, std::span<co
   for (const int rank : tree.below()) try {
       muster.lines.at(rank)->send(FrameKind::shared, all, deadline);
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::io)
+        if (const std::string why = last_words(*muster.lines.at(rank), muster.ranks.size()); !why.empty())
+          throw Error(ErrorKind::io, why);
       throw of_rank(rank, error);
     }
   return all;
@@ -108,10 +111,9 @@ std::vector<std::vector<std::byte>> share_with_all(Muster& muster, int rank, std
 }
 
 void tell_refusal(Muster& muster, const std::string& why) noexcept {
-  for (auto& [other, line] : muster.lines) try {
-      line->send(refused_frame(why), Deadline::in(refusal_patience));
-    } catch (const std::exception&) {  // it has gone
-    }
+  std::vector<Connection*> lines;
+  for (const auto& [other, line] : muster.lines) lines.push_back(line.get());
+  say_farewell(lines, why);
 }
 
 }  // namespace waywiser

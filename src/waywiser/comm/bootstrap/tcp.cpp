@@ -201,6 +201,20 @@ void Connection::ask(FrameKind kind, std::span<const std::byte> body, Deadline d
   }
 }
 
+void Connection::end_sending() noexcept { ::shutdown(number(), SHUT_WR); }
+
+void Connection::await_end(Deadline deadline) noexcept {
+  if (!is_tcp(socket_)) return;
+  std::array<std::byte, read_bytes> dropped;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  for (;;) {
+    const auto got = ::recv(number(), dropped.data(), dropped.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return;
+    if (deadline.passed()) return;
+    pollfd entry{number(), POLLIN, 0};
+    if (got < 0) ::poll(&entry, 1, static_cast<int>(std::ceil(deadline.left() * 1e3)));
+  }
+}
+
 void Connection::read_some() {
   std::array<std::byte, read_bytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   const auto got = ::recv(socket_.number(), buffer.data(), buffer.size(), MSG_DONTWAIT);
