@@ -57,8 +57,8 @@ TEST_F(Sharing, AllHearWhyOneRefuses) {
   for (auto* rank : {&root, &second}) try {
       rank->get();
       ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_STREQ(error.what(), "rank 1: it has no room");
+    } catch (const Error& error) {  // perhaps it was still joining
+      EXPECT_TRUE(std::string(error.what()).ends_with("rank 1: it has no room")) << error.what();
     }
 }
 
