@@ -20,10 +20,7 @@ std::string job_below(const std::string& job, int rank) { return job + " below r
 void read_table(const Frame& frame, const Launch& launch, Muster& muster) {
   if (frame.kind != FrameKind::table) throw Error(ErrorKind::invalid_input, "there is no table of ranks");
   WireReader reader(frame.body, "table of ranks");
-  for (int rank = 0; rank < launch.size; ++rank) {
-    muster.ranks.push_back(read_introduction(reader));
-    if (muster.ranks.back().rank != static_cast<std::uint32_t>(rank)) reader.refuse("the ranks are not in order");
-  }
+  muster.ranks = read_table(reader, static_cast<std::size_t>(launch.size));
   Nonce word{};
   std::ranges::copy(reader.raw(word.size()), word.begin());
   reader.end();

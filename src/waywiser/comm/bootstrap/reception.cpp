@@ -40,7 +40,7 @@ Muster Reception::wait_for_all(Deadline deadline) {
     for (int rank = 1; rank < launch_.size; ++rank) all.insert(rank);
     gather(std::move(all), deadline);
     WireWriter table;
-    for (const Introduction& introduction : muster_.ranks) write(table, introduction);
+    write_table(table, muster_.ranks);
     const Nonce word = random_nonce();
     table.raw(word);
     muster_.tag_key = launch_.root ? tag_key(launch_.secret, word) : tag_key(word);

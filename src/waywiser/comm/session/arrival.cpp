@@ -95,7 +95,8 @@ void Arrival::introduce(Engine& engine) {
   WireWriter writer;
   write_offers(writer, mine);
   if (muster_.ranks.size() > 1) {
-    const auto offers = share_with_all(muster_, options_.launch->rank, writer.bytes(), deadline_, options_.interrupted);
+    const SharedParts offers =
+        share_with_all(muster_, options_.launch->rank, writer.bytes(), deadline_, options_.interrupted);
     for (std::size_t other = 0; other < offers.size(); ++other) {
       WireReader reader(offers[other], "offers of rank " + std::to_string(other));
       read_offers(reader, muster_.ranks[other]);
