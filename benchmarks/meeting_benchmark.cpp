@@ -101,13 +101,14 @@ class LightRank {
     Introduction mine = introduce(launch);
     mine.reach = trial.offer();
     if (settings.machines) {
-      mine.system += " machine " + std::to_string(launch.rank / ranks_of_machine);
+      mine.system = mine.system + (" machine " + std::to_string(launch.rank / ranks_of_machine));
       mine.machine_id = mine.system;
     }
     const Deadline deadline = Deadline::in(patience);
     Muster muster = meet(launch, mine, deadline, announce);
     find_neighbours(muster, launch, deadline, {});
-    const std::vector<std::byte> offers(bytes_of_offers);
+    std::vector<std::byte> offers(bytes_of_offers);
+    std::memcpy(offers.data(), &launch.rank, sizeof launch.rank);  // as those of no other rank
     share_with_all(muster, launch.rank, offers, deadline);
     line_ = std::make_unique<Lifeline>(launch.rank, std::move(muster), Lifeline::Callbacks{[] { return ""; }});
   }

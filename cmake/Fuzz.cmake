@@ -7,7 +7,7 @@ set(fuzz_sources ${core_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "waywiser/(base|device|topology|path)/[^/]+$|\
 policy/(plan|chooser)\\.cpp|measure/(old_names|profile|profile_fields|pair_class)\\.cpp|transport/(peer_channel|memory_message)\\.cpp|\
 comm/(data_type|message/(call|wire)|session/(lifeline|lifeline_root|lifeline_tree))\\.cpp|\
-comm/bootstrap/(frame|handshake|introduction|join_frame|joining|launch|rank_tree|meeting_socket|reception|meeting)\\.cpp|\
+comm/bootstrap/(coming|farewell|frame|handshake|introduction|join_frame|joining|launch|rank_tree|meeting_socket|reception|meeting)\\.cpp|\
 comm/bootstrap/(root_network|runtime_folder|job_network|kept_listener|status_socket|tcp|unix_socket)\\.cpp|\
 device/virtual_gpu/[^/]+$|kernels/[^/]+\\.cpp|offload/(array_head|worker_line|client_kernels|client_memory|functions|gpu_work|kernel_code|no_cuda)\\.cpp|\
 offload/(array_staging|data_road|nvrtc|reply|request|worker|worker_driver|worker_memory|worker_copies|worker_streams|without_files)\\.cpp")

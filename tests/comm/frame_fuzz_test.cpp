@@ -19,13 +19,14 @@ void read_all(std::span<const std::byte> bytes, std::mt19937& random) {
       bytes = bytes.subspan(part);
       while (const auto frame = reader.next()) {
         ASSERT_LE(frame->body.size(), 4096u);
-        for (int how = 0; how < 5; ++how) try {
+        for (int how = 0; how < 6; ++how) try {
             WireReader words(frame->body, "table of ranks");
             if (how == 0) read_introduction(words);
             if (how == 1) read_hello(*frame);
             if (how == 2) reason_in(*frame);
             if (how == 3) read_digest(*frame);
             if (how == 4) error_in(*frame);
+            if (how == 5) read_table(words, 4);
           } catch (const Error& error) {
             ASSERT_EQ(error.kind(), ErrorKind::invalid_input);
           }
@@ -111,6 +112,36 @@ TEST(FrameReader, GivesBackWhatWasWritten) {
 }
 
 // Faults: strangers F
+TEST(FrameReader, GivesBackFramesThatCameTogether) {
+  FrameReader reader(4096);
+  for (int i = 1; i <= 3; ++i)
+    reader.feed(frame_bytes(FrameKind::share, std::vector<std::byte>(100u * i, std::byte{7})));
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(reader.next()->body, std::vector<std::byte>(100u * i, std::byte{7}));
+  EXPECT_FALSE(reader.next().has_value());
+}
+
+TEST(TableOfRanks, GivesBackWhatWasWritten) {
+  std::vector<Introduction> ranks(4);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    Introduction& one = ranks[rank];
+    one = {rank, 4, "0.1.0", "plan", rank < 2 ? "a machine" : "another", "host", 70 + rank, {}, rank == 1, "0-1", ""};
+    one.reach = std::string(rank, 'x');
+  }
+  ranks[2].address.resize(100);
+  ranks[2].rails = {{"tcp on eth0", std::vector<std::byte>(100)}};
+  WireWriter writer;
+  write_table(writer, ranks);
+  WireReader reader(writer.bytes(), "table");
+  const std::vector<Introduction> table = read_table(reader, 4);
+  reader.end();
+  const auto bytes_of_one = [](const Introduction& one) {
+    WireWriter words;
+    write(words, one);
+    return words.bytes();
+  };
+  for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(bytes_of_one(table[rank]), bytes_of_one(ranks[rank]));
+}
+
 TEST(FrameReader, RefusesALengthBeforeItsBytesCome) {
   FrameReader reader(128);
   WireWriter header;

@@ -121,8 +121,8 @@ TEST_F(Rendezvous, RanksComeThroughAFloodOfConnections) {
   const Flood flood(address);
   std::vector<std::future<Muster>> members;
   for (int rank = 1; rank < 4; ++rank) members.push_back(come_at(address, rank, 4, 60));
-  for (auto& member : members) EXPECT_EQ(member.get().ranks.size(), 4u);
-  EXPECT_EQ(host.get().ranks.size(), 4u);
+  members.push_back(std::move(host));
+  for (const Muster& muster : all(std::move(members))) EXPECT_EQ(muster.ranks.size(), 4u);
 }
 
 // Faults: strangers F

@@ -22,8 +22,7 @@ TEST_F(Rendezvous, EveryRankHearsOfEveryOther) {
   for (int size = 1; size <= 8; ++size) {
     std::vector<std::future<Muster>> ranks;
     for (int rank = size - 1; rank >= 0; --rank) ranks.push_back(come(rank, size));
-    for (auto& future : ranks) {
-      const Muster muster = future.get();
+    for (const Muster& muster : all(std::move(ranks))) {
       ASSERT_EQ(muster.ranks.size(), static_cast<std::size_t>(size));
       for (const Introduction& other : muster.ranks)
         EXPECT_EQ(other.address, introduction(launch(static_cast<int>(other.rank), size)).address);
@@ -47,7 +46,7 @@ TEST_F(Rendezvous, ARankThatEndsBeforeTheGroupHasFormedIsNamed) {
   auto host = come(launch(0, 3), introduction(launch(0, 3)));
   auto line = std::make_unique<Connection>(visit_root(), 4096);
   line->send(hello_of(2), Deadline::in(10));
-  line->send(FrameKind::join, bytes_of(Joining{introduction(launch(2, 3))}), Deadline::in(10));
+  line->send(FrameKind::join, bytes_of(Joining{introduction(launch(2, 3)), branches_of_tree()}), Deadline::in(10));
   EXPECT_EQ(line->receive(Deadline::in(10)).kind, FrameKind::welcome);
   line.reset();
   EXPECT_EQ(complaint(std::move(host)), "rank 2 while the group formed: it has ended");

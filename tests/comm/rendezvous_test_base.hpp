@@ -5,6 +5,7 @@
 #include <future>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/comm/with_runtime_folder.hpp"
 #include "waywiser/base/error.hpp"
@@ -39,6 +40,12 @@ class Rendezvous : public WithRuntimeFolder {
   }
   static std::future<Muster> come(int rank, int size) {
     return come(launch(rank, size), introduction(launch(rank, size)));
+  }
+  // None goes before all have come: those below a rank come to it after it has come itself.
+  static std::vector<Muster> all(std::vector<std::future<Muster>> ranks) {
+    std::vector<Muster> come;
+    for (auto& rank : ranks) come.push_back(rank.get());
+    return come;
   }
   static std::string complaint(std::future<Muster> future) {
     try {

@@ -156,14 +156,16 @@ TEST_F(Replay, OfAMemberIsNoMemberOfTheSameJobOrOfAnother) {
   const Words recorded = relay.said_by_member(length_of_joining(1, 3));
   expect_refused(recorded, root);
   auto second = come(2, 3, root);
-  EXPECT_EQ(first.get().ranks.size(), 3u);
-  EXPECT_EQ(second.get().tag_key, host.get().tag_key);
+  const Muster at_first = first.get(), at_second = second.get(), at_host = host.get();
+  EXPECT_EQ(at_first.ranks.size(), 3u);
+  EXPECT_EQ(at_second.tag_key, at_host.tag_key);
 
   auto next_host = come_as_root(3, root);
   expect_refused(recorded, root);
   auto next_first = come(1, 3, root), next_second = come(2, 3, root);
-  EXPECT_EQ(next_host.get().lines.size(), 2u);
-  EXPECT_EQ(next_first.get().tag_key, next_second.get().tag_key);
+  const Muster next_at_first = next_first.get(), next_at_second = next_second.get(), next_at_host = next_host.get();
+  EXPECT_EQ(next_at_host.ranks.size(), 3u);
+  EXPECT_EQ(next_at_first.tag_key, next_at_second.tag_key);
 }
 
 // Faults: strangers Y

@@ -31,6 +31,10 @@ void read_body(const Frame& frame) {
     write(writer, introduction);
     promise(writer.bytes().size() == frame.body.size(), "an introduction that changes by writing");
   });
+  reads_or_refuses([&] {
+    auto words = reader();
+    read_table(words, 4);
+  });
 }
 
 }  // namespace

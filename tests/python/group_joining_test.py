@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rank_jobs import EXAMPLES, HAS_MPI4PY, HAS_TORCH, MPIRUN, ROOT, TORCHRUN, runtime_folder
+from rank_jobs import EXAMPLES, HAS_MPI4PY, HAS_TORCH, MPIRUN, ROOT, TORCHRUN, run, runtime_folder
 
 import waywiser as ww
 from waywiser.errors import InputError
@@ -79,6 +79,23 @@ def test_when_rank_0_cannot_begin_the_others_hear_why() -> None:
     assert errors[1].startswith("rank 0: ") and "192.0.2.7" in errors[1]
     with pytest.raises(InputError, match="rank 3 of 2: ranks are 0 to 1"):
         ww.from_torch(MadeStore(), 3, 2)
+
+
+def test_all_hear_what_keeps_a_rank_out_once_it_has_met_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+        import os, waywiser
+
+        if os.environ["WAYWISER_RANK"] == "1":
+            os.environ["WAYWISER_FAULT"] = "nonsense"
+        try:
+            waywiser.join()
+        except Exception as error:
+            print(error, flush=True)
+    """
+    monkeypatch.setenv("WAYWISER_BRANCHES", "1")
+    _, lines, errors = run(4, code, program="")
+    why = "WAYWISER_FAULT='nonsense' is not STEP:WHAT:TIMES"
+    assert sorted(lines) == [why, *["rank 1: " + why] * 3], errors
 
 
 def test_the_address_of_rank_0() -> None:

@@ -1,6 +1,7 @@
 #include "waywiser/comm/bootstrap/frame.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 
@@ -31,23 +32,34 @@ std::optional<Frame> FrameReader::next() {
   if (length > most_)
     header.refuse("announces " + std::to_string(length) + " bytes; the limit is " + std::to_string(most_));
   const std::size_t unsealed = header_bytes + length, marked = seal_ != nullptr ? Seal::mark_bytes : 0;
-  if (pending_.size() < unsealed + marked) return {};
+  if (pending_.size() < unsealed + marked) {
+    pending_.reserve(unsealed + marked);
+    return {};
+  }
   const std::span all(pending_);
   if (seal_ != nullptr &&
       !seal_->open(all.first(header_bytes), all.subspan(header_bytes, length), all.subspan(unsealed, marked)))
     header.refuse("not from the expected sender: its authentication tag is wrong");
-  const auto first = pending_.begin() + header_bytes;
-  Frame frame{static_cast<FrameKind>(kind), {first, first + length}};
-  pending_.erase(pending_.begin(), first + length + static_cast<std::ptrdiff_t>(marked));
-  return frame;
+  const auto first = pending_.begin() + header_bytes, behind = first + length + static_cast<std::ptrdiff_t>(marked);
+  std::vector<std::byte> rest(behind, pending_.end());
+  pending_.resize(unsealed);
+  pending_.erase(pending_.begin(), first);
+  return Frame{static_cast<FrameKind>(kind), std::exchange(pending_, std::move(rest))};
 }
 
-std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body) {
+std::vector<std::byte> frame_head(FrameKind kind, std::size_t length) {
   WireWriter writer;
   writer.number(magic);
   writer.number(static_cast<std::uint8_t>(kind));
-  writer.block(body);
-  return writer.bytes();
+  writer.number(static_cast<std::uint32_t>(length));
+  return std::move(writer).bytes();
+}
+
+std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body) {
+  std::vector<std::byte> frame = frame_head(kind, body.size());
+  frame.resize(header_bytes + body.size());
+  std::ranges::copy(body, frame.begin() + header_bytes);
+  return frame;
 }
 
 void seal_frame(std::vector<std::byte>& frame, Seal& seal) {

@@ -57,6 +57,8 @@ class FrameReader {
   std::vector<std::byte> pending_;
 };
 
+// What precedes the body.
+std::vector<std::byte> frame_head(FrameKind kind, std::size_t length);
 std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body);
 // Encrypts the body and appends the authentication tag.
 void seal_frame(std::vector<std::byte>& frame, Seal& seal);

@@ -9,7 +9,7 @@
 
 namespace waywiser {
 
-inline constexpr std::uint32_t protocol_version = 6;
+inline constexpr std::uint32_t protocol_version = 7;
 // For a frame from a peer that has not proved anything yet.
 inline constexpr std::size_t largest_stranger_frame = 128;
 

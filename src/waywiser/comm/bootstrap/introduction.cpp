@@ -13,6 +13,15 @@ constexpr std::size_t longest_cores = 4096;
 constexpr std::size_t longest_address = 64 << 10;
 constexpr std::uint32_t most_rails = 256;
 
+using Text = SharedText Introduction::*;
+constexpr std::array<Text, 7> texts{&Introduction::version, &Introduction::ucx,        &Introduction::plan,
+                                    &Introduction::host,    &Introduction::machine_id, &Introduction::system,
+                                    &Introduction::cores};
+// Of a row of the table, behind a bit for each text that is not that of the row before.
+constexpr unsigned has_gpus = 1u << texts.size(), has_offers = has_gpus << 1, most_marks = 2 * has_offers - 1;
+
+std::size_t longest_of(Text text) { return text == &Introduction::cores ? longest_cores : longest_entry; }
+
 std::vector<std::byte> read_address(WireReader& reader) {
   const auto address = reader.block(longest_address);
   return {address.begin(), address.end()};
@@ -61,17 +70,11 @@ void read_offers(WireReader& reader, Introduction& introduction) {
 void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(introduction.rank);
   writer.number(introduction.size);
-  writer.text(introduction.version);
-  writer.text(introduction.ucx);
-  writer.text(introduction.plan);
-  writer.text(introduction.machine_id);
-  writer.text(introduction.host);
   writer.number(introduction.process);
   writer.number(static_cast<std::uint8_t>(introduction.gpus));
-  writer.text(introduction.cores);
+  for (const Text text : texts) writer.text((introduction.*text).text());
   writer.text(introduction.encrypted);
   writer.text(introduction.reach);
-  writer.text(introduction.system);
   write_offers(writer, introduction);
 }
 
@@ -79,19 +82,54 @@ Introduction read_introduction(WireReader& reader) {
   Introduction introduction;
   introduction.rank = reader.number<std::uint32_t>();
   introduction.size = reader.number<std::uint32_t>();
-  introduction.version = reader.text(longest_entry);
-  introduction.ucx = reader.text(longest_entry);
-  introduction.plan = reader.text(longest_entry);
-  introduction.machine_id = reader.text(longest_entry);
-  introduction.host = reader.text(longest_entry);
   introduction.process = reader.number<std::uint64_t>();
   introduction.gpus = reader.number<std::uint8_t>() != 0;
-  introduction.cores = reader.text(longest_cores);
+  for (const Text text : texts) introduction.*text = reader.text(longest_of(text));
   introduction.encrypted = reader.text(longest_entry);
   introduction.reach = reader.text(longest_entry);
-  introduction.system = reader.text(longest_entry);
   read_offers(reader, introduction);
   return introduction;
+}
+
+void write_table(WireWriter& writer, const std::vector<Introduction>& ranks) {
+  const Introduction nobody;
+  const Introduction* before = &nobody;
+  for (const Introduction& one : ranks) {
+    unsigned marks = one.gpus ? has_gpus : 0;
+    if (!one.address.empty() || !one.mailbox.empty() || !one.node.empty() || !one.rails.empty()) marks |= has_offers;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if (one.*texts[i] != before->*texts[i]) marks |= 1u << i;
+    writer.number(static_cast<std::uint16_t>(marks));
+    writer.number(one.process);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if ((marks >> i & 1) != 0) writer.text((one.*texts[i]).text());
+    writer.text(one.encrypted);
+    writer.text(one.reach);
+    if ((marks & has_offers) != 0) write_offers(writer, one);
+    before = &one;
+  }
+}
+
+std::vector<Introduction> read_table(WireReader& reader, std::size_t ranks) {
+  std::vector<Introduction> table;
+  table.reserve(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    Introduction& one = table.emplace_back();
+    if (rank != 0)
+      for (const Text text : texts) one.*text = table[rank - 1].*text;
+    const unsigned marks = reader.number<std::uint16_t>();
+    if (marks > most_marks) reader.refuse("unknown marks");
+    one.rank = static_cast<std::uint32_t>(rank);
+    one.size = static_cast<std::uint32_t>(ranks);
+    one.process = reader.number<std::uint64_t>();
+    one.gpus = (marks & has_gpus) != 0;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if ((marks >> i & 1) != 0) one.*texts[i] = reader.text(longest_of(texts[i]));
+    one.encrypted = reader.text(longest_entry);
+    one.reach = reader.text(longest_entry);
+    if ((marks & has_offers) != 0) read_offers(reader, one);
+  }
+  return table;
 }
 
 std::string difference(const Introduction& root, const Introduction& other) {

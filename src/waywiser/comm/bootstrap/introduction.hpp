@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/comm/bootstrap/shared_text.hpp"
 #include "waywiser/comm/message/wire.hpp"
 
 namespace waywiser {
@@ -17,25 +18,28 @@ struct RailOffer {
 struct Introduction {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::string version;     // of the program's Waywiser
-  std::string plan;        // fingerprint of its plan; empty: none
-  std::string machine_id;  // equal if two ranks share memory: the members of a group have tried it
-  std::string host;        // name of the machine, for people
+  SharedText version;     // of the program's Waywiser
+  SharedText plan;        // fingerprint of its plan; empty: none
+  SharedText machine_id;  // equal if two ranks share memory: the members of a group have tried it
+  SharedText host;        // name of the machine, for people
   std::uint64_t process = 0;
   std::vector<std::byte> address;     // of its UCX worker
   bool gpus = false;                  // whether it may send out of a GPU
-  std::string cores;                  // the cores that it may run on
+  SharedText cores;                   // the cores that it may run on
   std::string mailbox;                // LaneMailbox::offer(); empty: none
-  std::string ucx = {};               // version of its UCX
+  SharedText ucx = {};                // version of its UCX
   std::vector<RailOffer> rails = {};  // for the plan's paths between machines
   std::string node = {};              // fingerprint of the machine; empty: the plan does not distinguish nodes
   std::string encrypted = {};         // where it accepts encrypted messages of other machines; empty: UCX carries them
   std::string reach = {};             // ReachTrial::offer(); empty: none
-  std::string system = {};            // equal for ranks of one running kernel, whether they share memory or not
+  SharedText system = {};             // equal for ranks of one running kernel, whether they share memory or not
 };
 
 void write(WireWriter& writer, const Introduction& introduction);
 Introduction read_introduction(WireReader& reader);  // throws invalid_input
+// Of all ranks of a job, by rank: what is equal for neighbours in the table is there once.
+void write_table(WireWriter& writer, const std::vector<Introduction>& ranks);
+std::vector<Introduction> read_table(WireReader& reader, std::size_t ranks);  // throws invalid_input
 // The parts that a rank knows once it has opened UCX: address, rails, mailbox, node.
 void write_offers(WireWriter& writer, const Introduction& introduction);
 void read_offers(WireReader& reader, Introduction& introduction);  // throws invalid_input

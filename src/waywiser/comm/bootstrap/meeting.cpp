@@ -48,7 +48,7 @@ Introduction introduce(const Launch& launch) {
   mine.version = version();
   mine.system = system_id();
   mine.machine_id = launch.machine;
-  if (launch.machine.empty()) mine.machine_id = is_within_a_machine(launch) ? mine.system : machine_id();
+  if (launch.machine.empty()) mine.machine_id = is_within_a_machine(launch) ? mine.system.text() : machine_id();
   mine.host = host_name();
   mine.process = static_cast<std::uint64_t>(::getpid());
   return mine;

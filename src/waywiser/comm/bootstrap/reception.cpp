@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/farewell.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 
 namespace waywiser {
@@ -40,7 +40,7 @@ Muster Reception::wait_for_all(Deadline deadline) {
     for (int rank = 1; rank < launch_.size; ++rank) all.insert(rank);
     gather(std::move(all), deadline);
     WireWriter table;
-    for (const Introduction& introduction : muster_.ranks) write(table, introduction);
+    write_table(table, muster_.ranks);
     const Nonce word = random_nonce();
     table.raw(word);
     muster_.tag_key = launch_.root ? tag_key(launch_.secret, word) : tag_key(word);
@@ -48,22 +48,24 @@ Muster Reception::wait_for_all(Deadline deadline) {
     for (const int rank : tree_.below()) tell(rank, frame, deadline);
     seat_all(deadline);
   } catch (const Error& error) {
-    refuse_all(error.what());
+    say_farewell(lines(), error.what());
     throw;
   }
   return std::move(muster_);
 }
 
-std::map<int, std::unique_ptr<Connection>> Reception::wait_for_those_below(const Frame& table, Deadline deadline) {
+void Reception::wait_for_those_below(const Frame& table, Deadline deadline) {
   const std::vector<int> below = tree_.below();
-  try {
-    gather({below.begin(), below.end()}, deadline);
-    for (const int rank : below) tell(rank, table, deadline);
-  } catch (const Error& error) {
-    refuse_all(error.what());
-    throw;
-  }
-  return std::move(muster_.lines);
+  gather({below.begin(), below.end()}, deadline);
+  for (const int rank : below) tell(rank, table, deadline);
+}
+
+std::vector<Connection*> Reception::lines() const {
+  std::vector<Connection*> all;
+  for (const auto& [rank, line] : muster_.lines) all.push_back(line.get());
+  for (const Guest& guest : guests_)
+    if (guest.stage == Stage::joining) all.push_back(guest.line.get());
+  return all;
 }
 
 void Reception::gather(std::set<int> expected, Deadline deadline) {
@@ -250,7 +252,7 @@ void Reception::check_member(int rank) {
   try {
     frame = muster_.lines.at(rank)->poll_frame();
   } catch (const Error& error) {
-    throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
+    lose(rank, error);
   }
   if (!frame) return;
   if (frame->kind == FrameKind::refused) throw Error(ErrorKind::io, reason_in(*frame));
@@ -261,17 +263,16 @@ void Reception::tell(int rank, const Frame& frame, Deadline deadline) {
   try {
     muster_.lines.at(rank)->send(frame, deadline);
   } catch (const Error& error) {
-    throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
+    if (error.kind() != ErrorKind::io && error.kind() != ErrorKind::timeout) throw;
+    lose(rank, error);
   }
 }
 
-void Reception::refuse_all(const std::string& why) {
-  const Frame frame = refused_frame(why);
-  const Deadline deadline = Deadline::in(short_send);
-  for (const auto& [rank, line] : muster_.lines) try {
-      line->send(frame, deadline);
-    } catch (const Error&) {  // it has gone
-    }
+// It may have said why before.
+void Reception::lose(int rank, const Error& how) {
+  std::string why = how.kind() == ErrorKind::timeout ? "" : last_words(*muster_.lines.at(rank), muster_.ranks.size());
+  if (why.empty()) why = "rank " + std::to_string(rank) + " while the group formed: " + how.what();
+  throw Error(ErrorKind::io, why);
 }
 
 std::string Reception::who_is_missing() const {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
 #include "waywiser/comm/bootstrap/join_frame.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
@@ -23,7 +24,10 @@ class Reception {
   // meet(); then all ranks that have arrived hear the reason.
   Muster wait_for_all(Deadline deadline);
   // Of another rank: waits for the ranks below it, which get the table.
-  std::map<int, std::unique_ptr<Connection>> wait_for_those_below(const Frame& table, Deadline deadline);
+  void wait_for_those_below(const Frame& table, Deadline deadline);
+  std::map<int, std::unique_ptr<Connection>> take_lines() noexcept { return std::move(muster_.lines); }
+  // All that have proved to be ranks of the job.
+  std::vector<Connection*> lines() const;
 
  private:
   enum class Stage { greeting, proving, joining };
@@ -54,7 +58,7 @@ class Reception {
   void drop_late_guests();
   void check_member(int rank);
   void tell(int rank, const Frame& frame, Deadline deadline);
-  void refuse_all(const std::string& why);
+  [[noreturn]] void lose(int rank, const Error& how);
   std::string who_is_missing() const;
 
   const Launch& launch_;

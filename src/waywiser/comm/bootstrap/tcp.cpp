@@ -24,7 +24,7 @@ namespace {
 constexpr auto between_connects = std::chrono::milliseconds(20);
 constexpr double ms_between_questions = 100;
 constexpr int waiting_connections = 4096;
-constexpr std::size_t read_bytes = 16384;
+constexpr std::size_t read_bytes = 32 << 10;
 constexpr int ms_without_acknowledgement = 3500;  // ranks that wait send every 0.5 s: a lost machine is known after 4 s
 
 thread_local const std::function<bool()>* asked_while_waiting = nullptr;
@@ -44,6 +44,11 @@ bool is_tcp(const Descriptor& socket) {
   int domain = AF_UNSPEC;
   socklen_t length = sizeof domain;
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain != AF_UNIX;
+}
+
+// The kernel only reads it.
+iovec part_of_message(std::span<const std::byte> bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }
 
 // Returns 0, or the errno of the attempt.
@@ -101,9 +106,10 @@ void throw_if_interrupted() {
 }
 
 bool wait_for_socket(int socket, short events, Deadline deadline) {
+  const bool asks = asked_while_waiting != nullptr && *asked_while_waiting;
   for (;;) {
     pollfd entry{socket, events, 0};
-    const double patience = asked_while_waiting != nullptr ? ms_between_questions : 1e6;
+    const double patience = asks ? ms_between_questions : 1e6;
     const int ready = ::poll(&entry, 1, static_cast<int>(std::ceil(std::min(deadline.left() * 1e3, patience))));
     throw_if_interrupted();
     if (ready > 0) return true;
@@ -179,12 +185,19 @@ Connection::Connection(Descriptor socket, std::size_t largest_frame)
 }
 
 void Connection::send(FrameKind kind, std::span<const std::byte> body, Deadline deadline) {
-  std::vector<std::byte> message = frame_bytes(kind, body);
-  if (seal_) seal_frame(message, seal_);
-  for (std::span<const std::byte> rest = message; !rest.empty();) {
-    const auto sent = ::send(socket_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  std::vector<std::byte> head = seal_ ? frame_bytes(kind, body) : frame_head(kind, body.size());
+  if (seal_) seal_frame(head, seal_);
+  std::span<const std::byte> first = head, second = seal_ ? std::span<const std::byte>() : body;
+  while (!first.empty() || !second.empty()) {
+    std::array<iovec, 2> parts{part_of_message(first), part_of_message(second)};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const auto sent = ::sendmsg(number(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
-      rest = rest.subspan(static_cast<std::size_t>(sent));
+      const std::size_t of_first = std::min(first.size(), static_cast<std::size_t>(sent));
+      first = first.subspan(of_first);
+      second = second.subspan(static_cast<std::size_t>(sent) - of_first);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (!wait_for_socket(number(), POLLOUT, deadline)) throw Error(ErrorKind::timeout, "it does not read");
     } else if (errno != EINTR) {
@@ -198,6 +211,20 @@ void Connection::ask(FrameKind kind, std::span<const std::byte> body, Deadline d
     send(kind, body, deadline);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::io) throw;
+  }
+}
+
+void Connection::end_sending() noexcept { ::shutdown(number(), SHUT_WR); }
+
+void Connection::await_end(Deadline deadline) noexcept {
+  if (!is_tcp(socket_)) return;
+  std::array<std::byte, read_bytes> dropped;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  for (;;) {
+    const auto got = ::recv(number(), dropped.data(), dropped.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return;
+    if (deadline.passed()) return;
+    pollfd entry{number(), POLLIN, 0};
+    if (got < 0) ::poll(&entry, 1, static_cast<int>(std::ceil(deadline.left() * 1e3)));
   }
 }
 

@@ -52,6 +52,11 @@ class Connection {
   void send(const Frame& frame, Deadline deadline) { send(frame.kind, frame.body, deadline); }
   // send() of what is answered: if the other side has ended, receive() says so, or finds the reason that it gave.
   void ask(FrameKind kind, std::span<const std::byte> body, Deadline deadline);
+  // Nothing more is sent: the other side reads what was, and then the end.
+  void end_sending() noexcept;
+  // Until the other side has ended, too; what it sends is dropped. TCP loses what it has not sent yet if a socket is
+  // closed before all that came has been read; a Unix socket does not, and this returns at once.
+  void await_end(Deadline deadline) noexcept;
   // The next arrived frame, without waiting. Throws io ("it has ended") at the end, invalid_input for malformed bytes.
   std::optional<Frame> poll_frame();
   // Throws timeout.

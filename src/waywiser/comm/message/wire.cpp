@@ -1,12 +1,16 @@
 #include "waywiser/comm/message/wire.hpp"
 
+#include <algorithm>
+
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
 
 void WireWriter::block(std::span<const std::byte> bytes) {
   number(static_cast<std::uint32_t>(bytes.size()));
-  raw(bytes);
+  const std::size_t before = bytes_.size();
+  bytes_.resize(before + bytes.size());
+  std::ranges::copy(bytes, bytes_.begin() + static_cast<std::ptrdiff_t>(before));
 }
 
 void WireWriter::text(std::string_view text) { block(std::as_bytes(std::span(text))); }

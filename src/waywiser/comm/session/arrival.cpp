@@ -52,8 +52,18 @@ Arrival::Arrival(const JoinOptions& options)
   muster_ = meet(launch, mine, deadline_, options_.announce, options_.interrupted);
   const LocalWays ways = find_neighbours(muster_, launch, deadline_, options_.interrupted);
   sharing_shm_ = ways.sharing_shm;
-  network_ = job_network(launch, options_.chooser ? &options_.chooser->plan() : nullptr, *options_.encrypt, ways);
+  try {
+    network_ = job_network(launch, options_.chooser ? &options_.chooser->plan() : nullptr, *options_.encrypt, ways);
+  } catch (const Error& error) {
+    leave(error);
+    throw;
+  }
   if (ways.speaks) say(network_.note);
+}
+
+void Arrival::leave(const Error& error) noexcept {
+  if (error.kind() != ErrorKind::interrupted)
+    tell_refusal(muster_, "rank " + std::to_string(options_.launch->rank) + ": " + error.what());
 }
 
 void Arrival::say(const std::string& note) const {
@@ -71,13 +81,8 @@ Introduction Arrival::introduction() const {
 }
 
 Engine Arrival::open_engine() {
-  try {
-    return Engine(muster_.ranks.size(), network_.settings, NetworkPaths(network_.open ? options_.chooser : nullptr),
-                  std::move(encrypted_), options_.chooser.get());
-  } catch (const Error& error) {
-    tell_refusal(muster_, "rank " + std::to_string(options_.launch->rank) + ": " + error.what());
-    throw;
-  }
+  return Engine(muster_.ranks.size(), network_.settings, NetworkPaths(network_.open ? options_.chooser : nullptr),
+                std::move(encrypted_), options_.chooser.get());
 }
 
 void Arrival::introduce(Engine& engine) {
@@ -90,7 +95,8 @@ void Arrival::introduce(Engine& engine) {
   WireWriter writer;
   write_offers(writer, mine);
   if (muster_.ranks.size() > 1) {
-    const auto offers = share_with_all(muster_, options_.launch->rank, writer.bytes(), deadline_, options_.interrupted);
+    const SharedParts offers =
+        share_with_all(muster_, options_.launch->rank, writer.bytes(), deadline_, options_.interrupted);
     for (std::size_t other = 0; other < offers.size(); ++other) {
       WireReader reader(offers[other], "offers of rank " + std::to_string(other));
       read_offers(reader, muster_.ranks[other]);

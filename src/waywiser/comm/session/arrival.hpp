@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
@@ -19,11 +20,12 @@ class Arrival {
   const JoinOptions& options() const noexcept { return options_; }
   Seconds timeout() const noexcept { return timeout_; }
   const JobNetwork& network() const noexcept { return network_; }
-  // Throws; the others hear why.
   Engine open_engine();
   // Collective: all ranks tell the others how the engine is reached, which then knows them.
   void introduce(Engine& engine);
   Muster& muster() noexcept { return muster_; }
+  // This rank cannot go on: the others hear why, unless it was interrupted.
+  void leave(const Error& error) noexcept;
 
  private:
   Introduction introduction() const;

@@ -32,6 +32,8 @@ void Lifeline::hear(int from, const Frame& frame) {
       set_failure(error.kind(), error.what());
       return pass_on(from, frame);
     }
+    // It was still joining, and has more to say than that it has ended.
+    case FrameKind::refused: return hear(from, failed_frame(ErrorKind::io, reason_in(frame)));
     case FrameKind::ending: {
       ends_.insert_or_assign(from, End{reason_in(frame), true, Deadline::in(ending_patience)});
       return;

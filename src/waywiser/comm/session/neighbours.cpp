@@ -47,7 +47,7 @@ std::vector<std::byte> bytes_of(const Found& found) {
   return writer.bytes();
 }
 
-Found read_found(const std::vector<std::byte>& bytes) {
+Found read_found(std::span<const std::byte> bytes) {
   WireReader reader(bytes, "what a rank reaches");
   Found found;
   found.no_files = read_ranks(reader);
@@ -61,6 +61,20 @@ Found read_found(const std::vector<std::byte>& bytes) {
   reader.end();
   return found;
 }
+
+// Most ranks find the same, which is read once.
+class FoundByRank {
+ public:
+  explicit FoundByRank(SharedParts shared) : shared_(std::move(shared)) {
+    for (const auto part : shared_.parts()) different_.push_back(read_found(part));
+  }
+  const std::vector<Found>& different() const noexcept { return different_; }
+  const Found& operator[](std::size_t rank) const { return different_[shared_.number(rank)]; }
+
+ private:
+  SharedParts shared_;
+  std::vector<Found> different_;
+};
 
 Found try_all(const std::vector<Introduction>& ranks, std::size_t me) {
   Found found{{}, {}, {}, shm_space(), namespace_id("net"), namespace_id("ipc"), loopback_is_up()};
@@ -78,14 +92,17 @@ using Circle = std::vector<std::uint32_t>;  // ranks that all reach each other's
 
 // Circles by the machine id that the ranks came with. A rank joins the first one in which it is a neighbour of all.
 std::map<std::string, std::vector<Circle>> circles_of(const std::vector<Introduction>& ranks,
-                                                      const std::vector<Found>& found) {
+                                                      const FoundByRank& found) {
   std::map<std::string, std::vector<Circle>> circles;
-  const bool all_reach_files = std::ranges::all_of(found, [](const Found& one) { return one.no_files.empty(); });
+  const bool all_reach_files =
+      std::ranges::all_of(found.different(), [](const Found& one) { return one.no_files.empty(); });
+  std::vector<Circle>* last = nullptr;  // of the rank before
   for (const Introduction& one : ranks) {
     const auto is_neighbour = [&](std::uint32_t other) {
       return !found[one.rank].no_files.contains(other) && !found[other].no_files.contains(one.rank);
     };
-    auto& here = circles[one.machine_id];
+    if (one.rank == 0 || one.machine_id != ranks[one.rank - 1].machine_id) last = &circles[one.machine_id];
+    auto& here = *last;
     const auto place = std::ranges::find_if(
         here, [&](const Circle& all) { return all_reach_files || std::ranges::all_of(all, is_neighbour); });
     if (place == here.end())
@@ -97,7 +114,7 @@ std::map<std::string, std::vector<Circle>> circles_of(const std::vector<Introduc
 }
 
 // Of ranks that came as ranks of one machine.
-std::string why_split(const std::vector<Circle>& circles, const std::vector<Found>& found, const Introduction& me) {
+std::string why_split(const std::vector<Circle>& circles, const FoundByRank& found, const Introduction& me) {
   if (circles.size() < 2) return {};
   const std::uint32_t one = circles[0][0], other = circles[1][0];
   const std::string& why = found[found[one].no_files.contains(other) ? one : other].why_no_files;
@@ -105,7 +122,7 @@ std::string why_split(const std::vector<Circle>& circles, const std::vector<Foun
          " do not reach each other's memory" + (why.empty() ? "" : " (" + why + ")");
 }
 
-std::string why_no_shm(const std::vector<std::uint32_t>& here, const std::vector<Found>& found, const Introduction& me,
+std::string why_no_shm(const std::vector<std::uint32_t>& here, const FoundByRank& found, const Introduction& me,
                        unsigned& sharing) {
   std::map<std::uint64_t, std::pair<unsigned, Bytes>> spaces;  // how many ranks share each, and its free bytes
   for (const std::uint32_t rank : here) {
@@ -125,7 +142,7 @@ std::string why_no_shm(const std::vector<std::uint32_t>& here, const std::vector
 }
 
 // UCX takes ranks for ranks of two machines by this fact, whatever they share.
-std::string why_apart_for_ucx(const std::vector<std::uint32_t>& here, const std::vector<Found>& found,
+std::string why_apart_for_ucx(const std::vector<std::uint32_t>& here, const FoundByRank& found,
                               const Introduction& me) {
   const auto other =
       std::ranges::find_if(here, [&](std::uint32_t rank) { return found[rank].ipc != found[here.front()].ipc; });
@@ -134,7 +151,7 @@ std::string why_apart_for_ucx(const std::vector<std::uint32_t>& here, const std:
          " are in two IPC namespaces, between which UCX shares no memory";
 }
 
-std::string why_no_loopback(const std::vector<std::uint32_t>& here, const std::vector<Found>& found, std::uint32_t me) {
+std::string why_no_loopback(const std::vector<std::uint32_t>& here, const FoundByRank& found, std::uint32_t me) {
   for (const std::uint32_t rank : here)
     if (found[rank].network != found[me].network)
       return "ranks " + std::to_string(std::min(me, rank)) + " and " + std::to_string(std::max(me, rank)) +
@@ -152,10 +169,8 @@ LocalWays find_neighbours(Muster& muster, const Launch& launch, Deadline deadlin
   if (launch.size == 1) return ways;
   const auto rank = static_cast<std::uint32_t>(launch.rank);
   const Introduction me = muster.ranks[rank];
-  std::vector<Found> found;
-  for (const auto& each :
-       share_with_all(muster, launch.rank, bytes_of(try_all(muster.ranks, rank)), deadline, interrupted))
-    found.push_back(read_found(each));
+  const FoundByRank found(
+      share_with_all(muster, launch.rank, bytes_of(try_all(muster.ranks, rank)), deadline, interrupted));
   std::vector<std::uint32_t> here;  // ranks of this system
   for (const Introduction& other : muster.ranks)
     if (other.system == me.system) here.push_back(other.rank);
@@ -168,7 +183,8 @@ LocalWays find_neighbours(Muster& muster, const Launch& launch, Deadline deadlin
   ways.speaks = here.front() == rank;
   for (const auto& [machine, parts] : circles)
     for (std::size_t i = 1; i < parts.size(); ++i)
-      for (const std::uint32_t member : parts[i]) muster.ranks[member].machine_id += " part " + std::to_string(i);
+      for (const std::uint32_t member : parts[i])
+        muster.ranks[member].machine_id = muster.ranks[member].machine_id + (" part " + std::to_string(i));
   return ways;
 }
 

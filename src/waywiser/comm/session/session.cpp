@@ -33,7 +33,7 @@ constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
 
 Session::Session(const JoinOptions& options) : Session(Arrival(options)) {}
 
-Session::Session(Arrival&& arrival)
+Session::Session(Arrival&& arrival) try
     : SessionLock(arrival.options().threads),
       options_(arrival.options()),
       timeout_(arrival.timeout()),
@@ -58,6 +58,8 @@ Session::Session(Arrival&& arrival)
   watch_process_end(*this, launch.root.has_value());
   ForkWatch::add(*this);
   if (*options_.progress_thread) need_progress_thread();
+} catch (const Error& error) {
+  arrival.leave(error);
 }
 
 Session::~Session() {

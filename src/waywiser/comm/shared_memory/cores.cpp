@@ -56,11 +56,11 @@ std::string cores_of_this_process() {
 }
 
 bool is_crowded(const std::vector<Introduction>& ranks, std::size_t me) {
-  const std::vector<Range> mine = ranges_in(ranks[me].cores);
+  const std::vector<Range> mine = ranges_in(ranks[me].cores.text());
   int cores = 0, wanting = 0;
   for (const Range& range : mine) cores += range.last - range.first + 1;
   for (const Introduction& other : ranks)
-    if (other.system == ranks[me].system && overlap(mine, ranges_in(other.cores))) ++wanting;
+    if (other.system == ranks[me].system && overlap(mine, ranges_in(other.cores.text()))) ++wanting;
   return wanting > cores;
 }
 
