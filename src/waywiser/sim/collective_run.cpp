@@ -9,6 +9,7 @@
 #include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/sim/nccl_channels.hpp"
 #include "waywiser/sim/nccl_choice.hpp"
+#include "waywiser/sim/nccl_nvls.hpp"
 #include "waywiser/sim/nccl_protocols.hpp"
 
 namespace waywiser::sim {
@@ -201,6 +202,7 @@ Ran run_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopi
   costs.weight = 1 / protocol.share;
   costs.most = protocol.most / static_cast<double>(trees * used);
   costs.later = protocol.later;
+  costs.later_between = protocol.later_between;
   std::vector<SchedulePart> parts;
   for (Bytes part = 0; part < used; ++part) {
     CollectiveTrial share = trial;
@@ -249,19 +251,19 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   const bool by_switches = trial.algorithm == "in_network" || trial.algorithm == "nccl_collnet";
   if (!trial.groups.empty() && by_switches)
     throw Error(ErrorKind::unavailable, trial.algorithm + " is not for several groups at once");
-  if (by_switches) {
-    if (!cluster.in_network_reduction || trial.operation != Collective::all_reduce)
-      throw Error(ErrorKind::unavailable,
-                  trial.algorithm + ": the switches of the cluster do not reduce; write in_network_reduction: yes");
+  if (by_switches && (!cluster.in_network_reduction || trial.operation != Collective::all_reduce))
+    throw Error(ErrorKind::unavailable,
+                trial.algorithm + ": the switches of the cluster do not reduce; write in_network_reduction: yes");
+  if (by_switches || of_nvls(trial.algorithm)) {
     const int other = add_other_job(world, routes, trial.job_bytes, nobody);
-    Ran ran = in_network_all_reduce(world, routes, ranks, trial.bytes, trace);
+    Ran ran = by_switches ? in_network_all_reduce(world, routes, ranks, trial.bytes, trace)
+                          : nvls_all_reduce(world, trial, ranks, trace);
     ran.messages -= static_cast<std::uint64_t>(other);
     ran.bytes -= other * static_cast<double>(trial.job_bytes);
     return {ran, could_be_staged};
   }
-  Ran ran = channels                         ? run_channels(world, trial, ranks, peers, trace)
-            : trial.algorithm == "nccl_nvls" ? nvls_all_reduce(world, trial, ranks, trace)
-                                             : run_schedules(world, routes, trial, ranks, peers, trace);
+  Ran ran = channels ? run_channels(world, trial, ranks, peers, trace)
+                     : run_schedules(world, routes, trial, ranks, peers, trace);
   ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
   return {ran, could_be_staged};
 }

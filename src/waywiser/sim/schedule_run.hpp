@@ -32,7 +32,7 @@ struct StepCosts {
   bool overlaps = false;                          // a reduction goes on while its bytes arrive, else after it
   double weight = 1;                              // bytes on the hops for a byte of a message
   BytesPerSecond most = no_cap;                   // of each message
-  Seconds later = 0;                              // added to the latency of each route
+  Seconds later = 0, later_between = 0;           // added to the latency of each route, within nodes and between
   std::vector<Cut> cuts{};
 };
 
