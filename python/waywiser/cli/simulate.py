@@ -208,17 +208,18 @@ def _write_trace(file: Path, trace: dict[str, Any]) -> None:
 
 def _published(machines: list[str], as_json: bool, markdown: bool) -> None:
     from waywiser import cli, terminal
-    from waywiser.report import simulated
+    from waywiser.report import published
+    from waywiser.simulator.findings import summary
     from waywiser.simulator.published import compare
 
     rows = compare(cli.run, machines)
     if as_json:
         typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
     elif markdown:
-        typer.echo(simulated.published_markdown(rows))
+        typer.echo(published.published_markdown(rows))
     else:
-        terminal.print_result(simulated.published_table(rows))
-        typer.echo("\n".join(simulated.published_commands(rows)))
+        terminal.print_result(published.published_table(rows))
+        typer.echo("\n".join([*published.published_commands(rows), *published.published_sources(rows), summary(rows)]))
 
 
 def _as_json(curve: Any) -> dict[str, Any]:

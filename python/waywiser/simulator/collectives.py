@@ -17,7 +17,7 @@ from waywiser.stages import Show, Watch
 
 # NCCL over all NICs at once, not algorithms of a group: "nccl" is the fastest of what the others are.
 NCCL = "nccl"
-OF_NCCL = (NCCL, "nccl_ring", "nccl_tree", "nccl_nvls", "nccl_collnet")
+OF_NCCL = (NCCL, "nccl_ring", "nccl_tree", "nccl_nvls", "nccl_nvls_tree", "nccl_collnet")
 # How a receiver of NCCL's rings and trees knows that data have come.
 PROTOCOLS = ("Simple", "LL", "LL128")
 # Operation -> algorithms that are compared by default.
