@@ -37,7 +37,8 @@ def simulate(
     vary: Annotated[
         str,
         typer.Option(
-            metavar="LIST", help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks."
+            metavar="LIST",
+            help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks,algorithm.",
         ),
     ] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
@@ -158,6 +159,9 @@ def _collective(
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)
+    if "algorithm" in vary:
+        able = {case.algorithm for case in cases if not case.unavailable}
+        cases = [case for case in cases if case.algorithm in able]
     title = f"{what} on {'up to ' if len(nodes) > 1 else ''}{spec.nodes} x {run.topology.name}"
     if trace is not None:
         _write_trace(trace, run.last_trace)
