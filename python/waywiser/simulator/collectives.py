@@ -33,6 +33,12 @@ COMPARED = {
     "barrier": ("dissemination",),
     "neighbor_exchange": ("direct",),
 }
+# What else a group and NCCL have for an operation: `--vary algorithm` takes these, too.
+FURTHER = {
+    "all_reduce": ("one_shot", "two_shot", "recursive_doubling", "halving_doubling", *OF_NCCL[1:]),
+    "reduce_scatter": ("direct", "nccl_ring"),
+    "all_gather": ("direct", "recursive_doubling", "nccl_ring"),
+}
 # Operation -> what a rank's link carries of the whole buffer of a ring of n ranks, in parts of n: the convention of
 # nccl-tests (its doc/PERFORMANCE.md), by which bandwidths of different numbers of ranks compare.
 _BUS_PARTS: dict[str, Callable[[int], int]] = {
@@ -169,6 +175,7 @@ class Collective:
             "direct": direct,
             "pxn": self.pxn,
             "job_bytes": self.cluster.job_bytes,
+            "endless_job": self.cluster.endless_job,
             "order": [f"gpu{gpu}" for gpu in self.order],
             "groups": [[f"gpu{gpu}" for gpu in group] for group in self.groups],
             "protocol": self.protocol,

@@ -19,6 +19,7 @@ constexpr std::size_t most_steps = 50'000'000;  // of all ranks together: 2 GB
 // the average time of the last half of these.
 struct Cut {
   std::uint32_t last = 0, kept = 0, dropped = 0;
+  bool operator==(const Cut&) const = default;
 };
 
 // Rounds are equal if they have equally many messages of each kind, whose lengths differ by at most one element. Keeps

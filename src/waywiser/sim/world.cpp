@@ -164,6 +164,10 @@ TimedRoute World::cross(int from, const std::string& from_nic, int to, const std
   const Crossing way = (by ? *network_ : *side_network_).cross(out, in);
   TimedRoute route;
   for (const LinkId link : way.links) route.uses.push_back({link, 1});
+  if (!way.spread.empty()) {
+    route.uses.insert(route.uses.end(), way.spread.begin(), way.spread.end());
+    merge(route.uses);
+  }
   const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];
   route.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];
   return route;
