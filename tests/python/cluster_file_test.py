@@ -39,6 +39,31 @@ def test_every_key() -> None:
     assert cluster.network["sick"] == [{"index": 3, "share": 0}, {"index": 17, "share": 0}, {"index": 5, "share": 0.25}]
 
 
+def test_failed_links_with_both_routings_and_a_job_without_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """16 nodes on a fat tree; two of the four cables above the first leaf have failed."""
+    times = {}
+    for words in ("", "routing: adaptive\n", "second_job: endless\n"):
+        file = tmp_path / "cluster.yaml"
+        file.write_text(f"nodes: 16 x hse-e\nnetwork: fat-tree(1:1)\nradix: 8\nfailed_links: [0, 1]\n{words}")
+        told = (
+            "simulate",
+            "all_to_all",
+            "--cluster",
+            str(file),
+            "--algorithms",
+            "pairwise",
+            "--sizes",
+            "64M",
+            "--json",
+        )
+        assert run([*told]) == 0
+        times[words] = json.loads(capsys.readouterr().out)["cases"][0]["seconds"]
+    well, adaptive, beside = times.values()
+    assert adaptive < well < beside
+
+
 @pytest.mark.parametrize(("text", "taper"), [("1.5:1", 1.5), ("3:2", 1.5), ("1:1", 1.0), ("2.5:1.25", 2.0)])
 def test_tapers(text: str, taper: float) -> None:
     assert parse_cluster(f"nodes: 4 x hse-e\nnetwork: fat-tree({text})", "c.yaml").network["taper"] == taper
@@ -69,6 +94,7 @@ def test_ports_by_name_or_rate(port: str, rate: float) -> None:
         ("nodes: 4 x hse-e\nfailed_links: 3", "line 2: 'failed_links' must be a list"),
         ("nodes: 4 x hse-e\nslow_links: {3: 2}", "line 2: 'slow_links' must be a number from 0.001 to 1"),
         ("nodes: 4 x hse-e\nsecond_job: much", "line 2: 'second_job'"),
+        ("nodes: 4 x hse-e\nrouting: random", "line 2: 'routing' must be static or adaptive, not 'random'"),
         ("nodes: [", "line 1: not YAML"),
         ("network: switch", "line 1: 'nodes' is missing"),
         ("- 1", "line 1: a cluster file is a list of KEY: VALUE"),

@@ -17,9 +17,11 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks/results"
 PUBLISHED = runpy.run_path(str(ROOT / "scripts/published"))
-MACHINES = ["hse-a,hse-c,hse-e", "dgx-1v", "remote-t4,remote-a10", "dgx-a100,dgx-h100"]
-# What runs here: no command for hardware, and none of the numbered ones behind a table, which the table's command runs.
-HERE = [line for line in blocks(PAGE) if "# on hardware" not in line and not re.search(r"  # \d+$", line)]
+OTHERS = "hgx-h100,hgx-h200,hgx-h200-roce,hgx-h800,hgx-a100,hgx-a100-roce,hgx-a800,hgx-v100,abci-v,a100-pcie,slingshot"
+MACHINES = ["hse-a,hse-c,hse-e", "dgx-1v", "remote-t4,remote-a10", "dgx-a100,dgx-h100", OTHERS]
+# What runs here: no command for hardware, and none of those behind a table, numbered or for machine files, which the
+# table's command runs.
+HERE = [line for line in blocks(PAGE) if not re.search(r"# on hardware|  # \d+$|^waywiser machine new ", line)]
 
 
 def rows(header: str) -> list[list[str]]:
@@ -70,7 +72,7 @@ def test_its_commands_run_here(line: str, run: Run, tmp_path: Path, monkeypatch:
 
 def test_there_is_a_command_on_hardware_for_each_experiment() -> None:
     sections = PAGE.split("\n## ")[2:]
-    assert len(sections) == 5 and len(HERE) >= 10
+    assert len(sections) == 6 and len(HERE) >= 10
     for section in sections:
         assert "# on hardware" in section and "**Source.**" in section and "**Question.**" in section
         assert "**Difference.**" in section

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from verb_runs import Run, simulated
 
+from waywiser.simulator.collectives import COMPARED, FURTHER
+
 WORDS = ("all_reduce", "--machine", "dgx-a100", "--nodes", "4", "--sizes", "64M", "--algorithms", "nccl")
 
 
@@ -47,6 +49,23 @@ def test_pxn_is_that_of_its_setting(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+def test_every_algorithm_that_can_run_is_a_column(capsys: pytest.CaptureFixture[str]) -> None:
+    """On one node of A100 no NVSwitch and no switch of a network adds, so NVLS and CollNet are left out."""
+    found = simulated(
+        capsys, "all_reduce", "--machine", "dgx-a100", "--nodes", "1", "--sizes", "1M,64M", "--vary", "algorithm"
+    )
+    names = {case["algorithm"] for case in found["cases"]}
+    assert {"ring", "double_tree", "halving_doubling", "nccl", "nccl_ring", "nccl_tree"} <= names
+    assert not names & {"nccl_nvls", "nccl_nvls_tree", "nccl_collnet", "in_network"}
+    for operation, more in FURTHER.items():
+        told = simulated(
+            capsys, operation, "--machine", "dgx-h100", "--nodes", "2", "--sizes", "1M", "--vary", "algorithm"
+        )
+        named = {case["algorithm"] for case in told["cases"]}
+        assert {"nccl_ring"} | set(COMPARED[operation]) - {"in_network"} <= named | {"direct"}
+        assert named <= {*COMPARED[operation], *more}
+
+
 def test_the_tables_name_what_varies(run: Run) -> None:
     code, out, err = run("simulate", *WORDS, "--vary", "taper")
     assert code == 0 and "32, 4:1" in out, err
@@ -59,9 +78,10 @@ def test_the_tables_name_what_varies(run: Run) -> None:
         (("--vary", "nodes,ranks"), "both change the number of GPUs"),
         (("--vary", "pxn", "--set", "pxn=on"), "pxn is in --vary and in --set"),
         (("--vary", "ranks", "--order", "0,1"), "leave out --order"),
+        (("--vary", "algorithm"), "leave out --algorithms"),
         (
             ("--vary", "colour"),
-            "'colour' does not vary for all_reduce: write some of gdr,nodes,network,taper,pxn,ranks",
+            "'colour' does not vary for all_reduce: write some of gdr,nodes,network,taper,pxn,ranks,algorithm",
         ),
     ],
 )

@@ -22,6 +22,29 @@ TEST(NcclChannels, RingsUseEveryNic) {
   }
 }
 
+// Two cards beside each GPU carry twice as much as one, until the NVLinks are the limit.
+TEST(NcclChannels, RingsUseMoreNicsThanGpus) {
+  Topology twice = package_machine("dgx-a100");
+  const auto is_nic = [](const std::string& id) { return id.starts_with("nic"); };
+  const std::vector<Link> links = twice.links;
+  for (const std::string& nic : twice.ids("nic")) {
+    Device more = twice.at(nic);
+    more.id += "b";
+    twice.devices.push_back(more);
+    for (Link link : links) {
+      if (!is_nic(link.a) && !is_nic(link.b)) continue;
+      if (link.a != nic && link.b != nic) continue;
+      (link.a == nic ? link.a : link.b) += "b";
+      twice.links.push_back(link);
+    }
+  }
+  const CollectiveTrial trial = all_reduce("nccl_ring", Bytes{1} << 32);
+  ClusterSpec slow = cluster(2, "switch");
+  slow.network.port_rate = 12.5e9;
+  const Seconds one = simulate(node_of("dgx-a100"), slow, trial).seconds;
+  EXPECT_NEAR(simulate({twice, costs_of(twice)}, slow, trial).seconds, one / 2, 0.05 * one);
+}
+
 // Half of the elements go up and down each tree, over n - 1 pairs of ranks.
 TEST(NcclChannels, TreesMoveEveryByteUpAndDown) {
   for (const char* name : {"dgx-a100", "hse-e", "dgx-1v"}) {

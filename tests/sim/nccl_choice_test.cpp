@@ -27,7 +27,7 @@ TEST(NcclChoice, IsTheFastestOfAll) {
           EXPECT_LE(ran.seconds, one.seconds) << name << " " << one.algorithm << one.protocol;
           ++possible;
         }
-        EXPECT_GE(possible, 2) << name << nodes;
+        EXPECT_GE(possible, bytes < mib || nodes > 1 ? 2 : 1) << name << nodes;  // rings are slower than NVLS for sure
       }
   }
 }
@@ -90,16 +90,29 @@ TEST(NcclChoice, Ll128NeedsNvlinksAndNearNics) {
   EXPECT_GT(simulate(node_of("dgx-a100"), cluster(2), trial).seconds, 0);
 }
 
-// Each direction of a GPU's NVLinks carries 1 + 1 / n of the bytes, where a ring carries 2 (n - 1) / n.
-TEST(NcclChoice, NvlsNeedsAnNvswitchThatAdds) {
-  const CollectiveTrial trial = all_reduce("nccl_nvls", Bytes{1} << 32);
+TEST(NcclChoice, IsNvlsWhereNvswitchesAdd) {
   const NodeModel adds = node_of("dgx-h100");
-  const double links = adds.nvlink_rate("gpu0");
-  const double seconds = static_cast<double>(trial.bytes) * (1 + 1.0 / 8) / links;
-  EXPECT_NEAR(simulate(adds, cluster(1), trial).seconds, seconds, 0.01 * seconds);
-  EXPECT_THROW(simulate(adds, cluster(2), trial), Error);
-  EXPECT_THROW(simulate(node_of("dgx-a100"), cluster(1), trial), Error);
   EXPECT_EQ(simulate(adds, cluster(1), all_reduce("nccl", Bytes{1} << 32)).algorithm, "nccl_nvls");
+  EXPECT_EQ(simulate(adds, cluster(2), all_reduce("nccl", Bytes{1} << 32)).algorithm, "nccl_nvls_tree");
+}
+
+// A message by LL128 or Simple takes longer than one by LL: within a node by what NCCL reckons for NVLinks.
+TEST(NcclChoice, ProtocolsHaveTheirLatencies) {
+  const NodeModel node = node_of("dgx-a100");
+  CollectiveTrial trial = all_reduce("nccl_ring", 8);
+  std::vector<Seconds> times;
+  for (const char* protocol : {"LL", "LL128", "Simple"}) {
+    trial.protocol = protocol;
+    times.push_back(simulate(node, cluster(1), trial).seconds);
+  }
+  const Costs& costs = node.costs();
+  EXPECT_NEAR(times[1] - times[0], 14 * (costs["nccl.ll128_ring_start"] - costs["nccl.ll_start"]), 1e-9);
+  EXPECT_NEAR(times[2] - times[0], 14 * (costs["nccl.simple_ring_start"] - costs["nccl.ll_start"]), 1e-9);
+  trial.algorithm = "nccl_tree";
+  trial.protocol = "LL";
+  const Seconds ll = simulate(node, cluster(2), trial).seconds;
+  trial.protocol = "Simple";
+  EXPECT_GT(simulate(node, cluster(2), trial).seconds, ll + 2 * costs["nccl.simple_tree_network"]);
 }
 
 TEST(NcclChoice, CollNetNeedsANetworkThatAdds) {

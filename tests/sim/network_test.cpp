@@ -133,5 +133,57 @@ TEST(Network, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(make_network(spec_of("switch", 0), links), Error);
 }
 
+// What a way carries over each hop between switches, for each byte.
+std::map<LinkId, double> loads_of(const Crossing& way) {
+  std::map<LinkId, double> found;
+  for (const LinkId link : way.links) found[link] += 1;
+  for (const Use& use : way.spread) found[use.link] += use.weight;
+  return found;
+}
+
+// A leaf of 18 hosts has 18 cables up. Static: one of them. Adaptive: all that work, on both sides, in equal shares.
+TEST(Network, AdaptiveRoutingSpreadsOverTheSpinesThatWork) {
+  NetworkSpec spec = spec_of("fat-tree", 100);
+  spec.adaptive = true;
+  for (const std::size_t failures : {0u, 1u, 3u}) {
+    spec.sick.clear();
+    for (std::size_t cable = 0; cable < failures; ++cable) spec.sick.push_back({cable, 0});
+    FlowNetwork links;
+    const auto network = make_network(spec, links);
+    const std::map<LinkId, double> loads = loads_of(network->cross({0, 0}, {99, 0}));
+    EXPECT_EQ(loads.size(), 2 + 2 * (18 - failures));
+    double up_and_down = 0;
+    for (const auto& [link, load] : loads) up_and_down += load;
+    EXPECT_NEAR(up_and_down, 4, 1e-9);
+  }
+}
+
+// Six groups of four routers. The cable between two groups has failed: four other groups carry a quarter each.
+TEST(Network, AdaptiveRoutingGoesAroundAFailedCableOfADragonfly) {
+  NetworkSpec spec = spec_of("dragonfly", 48, {6, 4, 2});
+  const std::size_t bundle = 6 * 4 * 4 + 0 * 6 + 1;  // from group 0 to group 1
+  spec.sick = {{bundle, 0}};
+  FlowNetwork links, adaptive_links;
+  EXPECT_THROW(make_network(spec, links)->cross({0, 0}, {8, 0}), Error);
+  spec.adaptive = true;
+  const auto network = make_network(spec, adaptive_links);
+  const Crossing around = network->cross({0, 0}, {8, 0});
+  EXPECT_EQ(around.links.size(), 2u);
+  double global = 0;
+  const LinkId first = 2 * 2 * 48 + 6 * 4 * 4;
+  for (const auto& [link, load] : loads_of(around)) global += link >= first ? load : 0;
+  EXPECT_NEAR(global, 2, 1e-9);
+  EXPECT_TRUE(network->cross({8, 0}, {0, 0}).spread.empty()) << "the other direction works";
+}
+
+TEST(Network, AdaptiveRoutingTakesTheOtherWayRoundATorus) {
+  NetworkSpec spec = spec_of("torus", 10, {10});
+  spec.sick = {{1, 0}};
+  FlowNetwork links, adaptive_links;
+  EXPECT_THROW(make_network(spec, links)->cross({0, 0}, {3, 0}), Error);
+  spec.adaptive = true;
+  EXPECT_EQ(make_network(spec, adaptive_links)->cross({0, 0}, {3, 0}).links.size(), 2u + 7);
+}
+
 }  // namespace
 }  // namespace waywiser::sim

@@ -156,6 +156,33 @@ TEST(ScheduleRun, TheTimeIsNotThatOfAnotherJob) {
   EXPECT_LT(beside, 2 * alone);
 }
 
+// 96 nodes of four GPUs: the four schedules of the first node stand for all, with 64 of 190 rounds between nodes.
+TEST(ScheduleRun, OneNodeStandsForAllInAHierarchicalReduction) {
+  const NodeModel node = node_of("hse-e");
+  CollectiveTrial trial = all_reduce("hierarchical", 64 << 20);
+  const Ran cut = simulate(node, cluster(96), trial);
+  trial.most_rounds = 0;
+  const Ran whole = simulate(node, cluster(96), trial);
+  EXPECT_LT(cut.rounds_run, whole.rounds_run);
+  EXPECT_EQ(cut.rounds, whole.rounds);
+  EXPECT_NEAR(cut.seconds, whole.seconds, 0.01 * whole.seconds);
+}
+
+// All four GPUs of a node send beside the ring, from its first byte to its last; cut rounds stay as they are.
+TEST(ScheduleRun, AnEndlessJobSharesThePortsThroughout) {
+  const NodeModel node = node_of("hse-e");
+  CollectiveTrial trial = all_reduce("ring", Bytes{4} << 30);
+  const Seconds alone = simulate(node, cluster(8), trial).seconds;
+  trial.endless_job = true;
+  const Ran beside = simulate(node, cluster(8), trial);
+  EXPECT_GT(beside.seconds, 1.5 * alone);
+  EXPECT_LT(beside.seconds, 6 * alone);
+  trial.bytes *= 2;
+  EXPECT_NEAR(simulate(node, cluster(8), trial).seconds, 2 * beside.seconds, 0.1 * beside.seconds);
+  trial.algorithm = "nccl_ring";
+  EXPECT_GT(simulate(node, cluster(8), trial).seconds, alone);
+}
+
 // Seven eighths of the bytes cross a GPU's NVLinks to be added, and seven eighths of the sum come back.
 TEST(ScheduleRun, ReductionInTheNetworkIsNotFasterThanTheNvlinksOfANode) {
   const NodeModel node = node_of("dgx-a100");

@@ -37,7 +37,8 @@ def simulate(
     vary: Annotated[
         str,
         typer.Option(
-            metavar="LIST", help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks."
+            metavar="LIST",
+            help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks,algorithm.",
         ),
     ] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
@@ -158,6 +159,9 @@ def _collective(
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)
+    if "algorithm" in vary:
+        able = {case.algorithm for case in cases if not case.unavailable}
+        cases = [case for case in cases if case.algorithm in able]
     title = f"{what} on {'up to ' if len(nodes) > 1 else ''}{spec.nodes} x {run.topology.name}"
     if trace is not None:
         _write_trace(trace, run.last_trace)
@@ -208,17 +212,18 @@ def _write_trace(file: Path, trace: dict[str, Any]) -> None:
 
 def _published(machines: list[str], as_json: bool, markdown: bool) -> None:
     from waywiser import cli, terminal
-    from waywiser.report import simulated
+    from waywiser.report import published
+    from waywiser.simulator.findings import summary
     from waywiser.simulator.published import compare
 
     rows = compare(cli.run, machines)
     if as_json:
         typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
     elif markdown:
-        typer.echo(simulated.published_markdown(rows))
+        typer.echo(published.published_markdown(rows))
     else:
-        terminal.print_result(simulated.published_table(rows))
-        typer.echo("\n".join(simulated.published_commands(rows)))
+        terminal.print_result(published.published_table(rows))
+        typer.echo("\n".join([*published.published_commands(rows), *published.published_sources(rows), summary(rows)]))
 
 
 def _as_json(curve: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,6 @@ from rich.text import Text
 from waywiser.errors import InputError
 from waywiser.simulator.assumptions import Assumption, lines
 from waywiser.simulator.collectives import Case, crossovers
-from waywiser.simulator.published import Row
 from waywiser.simulator.sweep import Curve, best_settings
 from waywiser.terminal import print_result, table
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
@@ -225,45 +223,6 @@ def plot_trace(trace: dict[str, Any], file: Path) -> None:
     left_out = f", first {len(shown)} of {len(rows)} rows" if len(shown) < len(rows) else ""
     axes.set_title(f"{trace['otherData']['title']}{left_out}\n{LABEL}", fontsize=10)
     figure.savefig(file)
-
-
-def _numbered(rows: Sequence[Row]) -> dict[str, int]:
-    return {command: number for number, command in enumerate(dict.fromkeys(c for row in rows for c in row.commands), 1)}
-
-
-def _published_cells(row: Row, numbers: dict[str, int]) -> list[str]:
-    published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
-    if math.isinf(row.high):
-        published = f"above {row.low:g}"
-    figures = [published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"]
-    come_from = ", ".join(str(numbers[command]) for command in row.commands)
-    return [row.machine, row.finding, *figures, come_from + (f": {row.how}" if row.how else "")]
-
-
-def published_table(rows: Sequence[Row]) -> Table:
-    """Published beside predicted, with the numbers of the commands."""
-    numbers = _numbered(rows)
-    columns = ("machine", "finding", ">published", ">predicted", "unit", ">error", "from command")
-    shown = table(*columns, title=f"Predictions. {LABEL}")
-    for row in rows:
-        shown.add_row(*_published_cells(row, numbers))
-    return shown
-
-
-def published_commands(rows: Sequence[Row]) -> list[str]:
-    """The commands, a line each, with their numbers in comments."""
-    return [f"{command}  # {number}" for command, number in _numbered(rows).items()]
-
-
-def published_markdown(rows: Sequence[Row]) -> str:
-    """The tables in Markdown, for docs/experiments.md."""
-    numbers = _numbered(rows)
-    lines = [
-        "| Machine | Finding | Published | Simulated | Unit | Error | From command |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    lines += [f"| {' | '.join(_published_cells(row, numbers))} |" for row in rows]
-    return "\n".join([*lines, "", "```", *published_commands(rows), "```"])
 
 
 def errors_table(errors: dict[str, dict[str, float]], machine: str) -> Table:

@@ -24,11 +24,12 @@ MOST_GPUS = 1 << 18
 MOST_BYTES = 1 << 20
 MOST_TYPES = 32
 NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
+_YES_NO = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 _SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
 
 # Keys and the core's errors about values that only the core can check; a group is the name of a cost.
 _SAID = {
-    "failed_links": "there is no link .*cables|all links between two switches",
+    "failed_links": "there is no link .*cables|ha[sv]e? failed",
     "slow_links": "there is no link .*cables",
     "nvlink_domain": "NVLink domain",
     "network": "torus|dragonfly|fat tree",
@@ -49,6 +50,7 @@ class Cluster:
     network: dict[str, Any]
     others: list[str] = field(default_factory=list)
     job_bytes: int = 0
+    endless_job: bool = False
     costs: dict[str, float] = field(default_factory=dict)
     file: str = ""
     lines: dict[str, int] = field(default_factory=dict)  # line of each key and cost
@@ -69,8 +71,7 @@ class Cluster:
         return int(self.network["nodes"])
 
     @property
-    def machines(self) -> list[str]:
-        """The machines of all types of node."""
+    def machines(self) -> list[str]:  # of all types of node
         return [self.machine, *self.others]
 
     def beginning_with(self, machine: str) -> Cluster:
@@ -107,8 +108,8 @@ class Cluster:
     def check_size(self, gpus: int) -> None:
         """Raises InputError if nodes with this many GPUs exceed the limit of the simulator."""
         if self.nodes * gpus > MOST_GPUS:
-            all_of_them = f"{self.nodes} nodes with {gpus} GPUs each are {self.nodes * gpus}"
-            raise InputError(self.located(f"{all_of_them}; at most {MOST_GPUS} are simulated"))
+            said = f"{self.nodes} nodes with {gpus} GPUs each are {self.nodes * gpus}"
+            raise InputError(self.located(f"{said}; at most {MOST_GPUS} are simulated"))
 
 
 class _Reader:
@@ -138,12 +139,11 @@ class _Reader:
             raise self.refuse(node, f"'{key}' must be {allowed}, not {str(node.value)[:40]!r}")
         return value
 
-    def flag(self, node: Any, key: str) -> bool:
-        words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-        value = words.get(self.text(node, key, "yes or no").lower())
-        if value is None:
-            raise self.refuse(node, f"'{key}' must be yes or no, not {node.value[:40]!r}")
-        return value
+    def flag(self, node: Any, key: str, words: dict[str, bool] = _YES_NO) -> bool:
+        allowed = " or ".join([*words][:2])
+        if (word := self.text(node, key, allowed).lower()) not in words:
+            raise self.refuse(node, f"'{key}' must be {allowed}, not {node.value[:40]!r}")
+        return words[word]
 
     def pairs(self, node: Any, key: str) -> Iterator[tuple[str, Any]]:
         if not isinstance(node, yaml.MappingNode):
@@ -203,8 +203,7 @@ class _Reader:
         found = re.fullmatch(r"([a-z-]+)\s*(?:\(([^()]*)\))?", text)
         kind, inside = (found[1], found[2]) if found else ("", None)
         words = [word.strip() for word in inside.split(",")] if inside else []
-        network = self.cluster.network
-        network["kind"] = kind
+        (network := self.cluster.network)["kind"] = kind
         fits = kind == "switch" and not words
         if kind in ("fat-tree", "rail-optimised") and len(words) <= 1:
             part = r"(\d{1,2}(?:\.\d{1,2})?)"
@@ -238,6 +237,9 @@ class _Reader:
             index = int(self.number(entry, "failed_links", 0, 1 << 30, whole=True))
             self.cluster.network.setdefault("sick", []).append({"index": index, "share": 0})
 
+    def routing(self, node: Any) -> None:
+        self.cluster.network["adaptive"] = self.flag(node, "routing", {"static": False, "adaptive": True})
+
     def slow_links(self, node: Any) -> None:
         for name, value in self.pairs(node, "slow_links"):
             if not re.fullmatch(r"\d{1,9}", name):
@@ -246,8 +248,10 @@ class _Reader:
             self.cluster.network.setdefault("sick", []).append({"index": int(name), "share": share})
 
     def second_job(self, node: Any) -> None:
+        size = self.text(node, "second_job", "a size, such as 64M, or endless")
+        self.cluster.endless_job = size == "endless"
         try:
-            self.cluster.job_bytes = parse_bytes(self.text(node, "second_job", "a size, such as 64M"))
+            self.cluster.job_bytes = parse_bytes("0" if size == "endless" else size)
         except InputError as error:
             raise self.refuse(node, f"'second_job': {error}") from None
 
@@ -264,6 +268,7 @@ _KEYS: dict[str, Callable[[_Reader, Any], None]] = {
     "nic": _Reader.nic,
     "nvlink_domain": _Reader.nvlink_domain,
     "in_network_reduction": _Reader.in_network_reduction,
+    "routing": _Reader.routing,
     "failed_links": _Reader.failed_links,
     "slow_links": _Reader.slow_links,
     "second_job": _Reader.second_job,

@@ -17,7 +17,7 @@ from waywiser.stages import Show, Watch
 
 # NCCL over all NICs at once, not algorithms of a group: "nccl" is the fastest of what the others are.
 NCCL = "nccl"
-OF_NCCL = (NCCL, "nccl_ring", "nccl_tree", "nccl_nvls", "nccl_collnet")
+OF_NCCL = (NCCL, "nccl_ring", "nccl_tree", "nccl_nvls", "nccl_nvls_tree", "nccl_collnet")
 # How a receiver of NCCL's rings and trees knows that data have come.
 PROTOCOLS = ("Simple", "LL", "LL128")
 # Operation -> algorithms that are compared by default.
@@ -32,6 +32,12 @@ COMPARED = {
     "all_to_all": ("direct", "pairwise", "bruck"),
     "barrier": ("dissemination",),
     "neighbor_exchange": ("direct",),
+}
+# What else a group and NCCL have for an operation: `--vary algorithm` takes these, too.
+FURTHER = {
+    "all_reduce": ("one_shot", "two_shot", "recursive_doubling", "halving_doubling", *OF_NCCL[1:]),
+    "reduce_scatter": ("direct", "nccl_ring"),
+    "all_gather": ("direct", "recursive_doubling", "nccl_ring"),
 }
 # Operation -> what a rank's link carries of the whole buffer of a ring of n ranks, in parts of n: the convention of
 # nccl-tests (its doc/PERFORMANCE.md), by which bandwidths of different numbers of ranks compare.
@@ -169,6 +175,7 @@ class Collective:
             "direct": direct,
             "pxn": self.pxn,
             "job_bytes": self.cluster.job_bytes,
+            "endless_job": self.cluster.endless_job,
             "order": [f"gpu{gpu}" for gpu in self.order],
             "groups": [[f"gpu{gpu}" for gpu in group] for group in self.groups],
             "protocol": self.protocol,

@@ -1,4 +1,5 @@
-"""What a GPU computed in a training step, from a trace of PyTorch's profiler (Kineto, Chrome's trace format).
+"""What a GPU computed in a training step, from a trace of PyTorch's profiler (Kineto, Chrome's trace format), or of
+Chakra, which `chakra_trace.py` reads.
 
 A kernel belongs to the step (`ProfilerStep#N`) in which the host launched it, and to the backward pass if the autograd
 engine launched it, to the optimizer if `Optimizer.step` or `Optimizer.zero_grad` did, else to the forward pass. Time in
@@ -18,11 +19,11 @@ from typing import Any
 
 from waywiser.errors import InputError
 from waywiser.files import read_bytes
+from waywiser.simulator.chakra_trace import BACKWARD, FORWARD, OPTIMIZER, Micros, is_chakra, read_chakra
 
 _ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 _MOST_BYTES = 1 << 30  # of a trace
 _GZIP, _GZIP_BITS = b"\x1f\x8b", 31
-FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 
 Interval = tuple[float, float]
 
@@ -72,10 +73,22 @@ def read_trace(file: Path, sequences: int) -> Traced:
     try:
         if data.startswith(_GZIP):
             data = zlib.decompressobj(_GZIP_BITS).decompress(data, _MOST_BYTES)
-        found = [one for one in map(_event, json.loads(data)["traceEvents"]) if one is not None]
+        chakra = read_chakra(data) if is_chakra(data) else None
+        events = [] if chakra else json.loads(data)["traceEvents"]
+        found = [one for one in map(_event, events) if one is not None]
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
-        raise InputError(f"--gpu trace={file}: not a trace of PyTorch's profiler (export_chrome_trace)") from None
-    return _Reader(found, f"--gpu trace={file}").traced(sequences)
+        raise InputError(
+            f"--gpu trace={file}: not a trace of PyTorch's profiler (export_chrome_trace) or of Chakra (.et)"
+        ) from None
+    where = f"--gpu trace={file}"
+    return _of_chakra(chakra, where, sequences) if chakra else _Reader(found, where).traced(sequences)
+
+
+def _of_chakra(found: Micros, where: str, sequences: int) -> Traced:
+    each = {phase: micros * 1e-6 / found.steps for phase, micros in found.took.items()}
+    if not each[BACKWARD]:
+        raise InputError(f"{where}: no kernel of a backward pass in it, or no durations")
+    return Traced(each[FORWARD], each[BACKWARD], each[OPTIMIZER], 0.0, found.steps, sequences)
 
 
 @dataclass(frozen=True)

@@ -8,60 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from waywiser.errors import InputError
 from waywiser.simulator.answers import Answer, Run, answers_of
+from waywiser.simulator.figures import figures_of_others, machine_commands
+from waywiser.simulator.findings import Claim, Find, Row
 
 KIB, MIB = 1 << 10, 1 << 20
-Find = Callable[..., float]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One finding: published from `low` to `high` in `unit`; `how` says how the figure follows from the answers.
-
-    `high` is infinite if only a direction is published.
-    """
-
-    machine: str
-    finding: str
-    low: float
-    high: float
-    unit: str
-    how: str
-    commands: tuple[str, ...]
-    predicted: float
-
-    @property
-    def error(self) -> float:
-        """The error of the prediction against the nearest published value; 0 within the range."""
-        nearest = min(max(self.predicted, self.low), self.high)
-        return self.predicted / nearest - 1
-
-    def as_json(self) -> dict[str, Any]:
-        return {**vars(self), "high": None if math.isinf(self.high) else self.high, "error": self.error}
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A published finding, and how its figure is predicted from the answers of commands."""
-
-    machine: str
-    finding: str
-    low: float
-    high: float
-    unit: str
-    how: str
-    commands: tuple[str, ...]
-    find: Find
-
-    def row(self, answer: Callable[[str], Answer]) -> Row:
-        """With the prediction."""
-        predicted = self.find(*map(answer, self.commands))
-        return Row(self.machine, self.finding, self.low, self.high, self.unit, self.how, self.commands, predicted)
 
 
 def _claim(
@@ -95,12 +49,6 @@ def _last_win(one: dict[int, float], other: dict[int, float]) -> float:
 
 def _neither_both(told: Answer, least: int = 0, most: int = 1 << 60) -> float:
     return _gain(told.times(gdr="off", gdrcopy="off"), told.times(gdr="on", gdrcopy="on"), least, most)
-
-
-def _rate(told: Answer) -> float:
-    """GB/s of the only curve and size."""
-    ((size, seconds),) = told.times().items()
-    return size / seconds / 1e9
 
 
 def _two_nodes() -> Iterator[Claim]:
@@ -141,7 +89,9 @@ def _dgx_a100() -> Iterator[Claim]:
     text = "latency --machine dgx-a100 --sizes 8 --vary gdr,gdrcopy"
     yield _claim("dgx-a100", "latency with neither", 26.6, "µs", "neither", us(gdr="off", gdrcopy="off"), text)
     yield _claim("dgx-a100", "latency with GDR and GDRCopy", 3.4, "µs", "both", us(gdr="on", gdrcopy="on"), text)
-    yield _claim("dgx-a100", "one NIC with GDR", 24, "GB/s", "", _rate, "bandwidth --machine dgx-a100 --sizes 64M")
+    yield _claim(
+        "dgx-a100", "one NIC with GDR", 24, "GB/s", "", Answer.rate, "bandwidth --machine dgx-a100 --sizes 64M"
+    )
 
     # osu_bw from GPU to host memory, 64 messages in flight (openucx/ucx, issue 6206); its 8 bytes are an input.
     def gain(gdr: str) -> Find:
@@ -169,10 +119,10 @@ def _roce() -> Iterator[Claim]:
 
 def _one_machine() -> Iterator[Claim]:
     text = "bandwidth --machine dgx-1v --path copy_engine --pair gpu0-to-gpu1 --sizes 256M"
-    yield _claim("dgx-1v", "peer copy over one NVLink", 24, "GB/s", "", _rate, text)
+    yield _claim("dgx-1v", "peer copy over one NVLink", 24, "GB/s", "", Answer.rate, text)
     staged = "'host_staged variant=pipelined chunk=4M depth=4'"
     text = f"bandwidth --machine dgx-1v --path {staged} --pair gpu0-to-gpu5 --sizes 256M"
-    yield _claim("dgx-1v", "peer copy over PCIe", 11, "GB/s", "", _rate, text)
+    yield _claim("dgx-1v", "peer copy over PCIe", 11, "GB/s", "", Answer.rate, text)
 
 
 # NCCL's all-reduce: machine, finding, GB/s of bus bandwidth, words of the command. Sources: issues 29, 175, 212 and 290
@@ -250,9 +200,10 @@ def _pinned_gain(into: Answer, out: Answer, pinned_into: Answer, pinned_out: Ans
 def compare(run: Run, machines: Sequence[str] = ()) -> list[Row]:
     """All rows, or those whose commands are about one of these machines; `run` runs their command lines."""
     claims = [*_two_nodes(), *_dgx_a100(), *_roce(), *_one_machine(), *_all_reduce(), *_merge(), *_remote_gpu()]
-    about = [re.findall(r"--machine (\S+)", claim.commands[0])[0] for claim in claims]
+    claims += figures_of_others()
+    about = [re.findall(r"--machine (\S+)", claim.commands[0])[0].removesuffix(".json") for claim in claims]
     if unknown := sorted(set(machines) - set(about)):
         raise InputError(f"no published finding about {unknown[0]!r}: write some of {', '.join(dict.fromkeys(about))}")
-    answer = answers_of(run)
     wanted = [claim for claim, one in zip(claims, about, strict=True) if not machines or one in machines]
-    return [claim.row(answer) for claim in wanted]
+    with answers_of(run, machine_commands([c for claim in wanted for c in claim.commands])) as answer:
+        return [claim.row(answer) for claim in wanted]

@@ -10,7 +10,7 @@ from waywiser.errors import InputError
 from waywiser.lists import sizes_in, words_in
 from waywiser.progress import say
 from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
-from waywiser.simulator.collectives import COMPARED, GDR, PROTOCOLS, Collective
+from waywiser.simulator.collectives import COMPARED, FURTHER, GDR, PROTOCOLS, Collective
 from waywiser.simulator.costs import settings_in
 from waywiser.simulator.step import Step
 from waywiser.simulator.step_speed import speed_in
@@ -93,8 +93,11 @@ def collective_of(
         raise InputError(f"{min(both)} is in --vary and in --set: write it once")
     if order and "ranks" in vary:
         raise InputError("--vary ranks takes the GPUs of a node by number: leave out --order")
+    if algorithms and "algorithm" in vary:
+        raise InputError("--vary algorithm takes all algorithms: leave out --algorithms")
+    every = [*COMPARED[what], *(FURTHER.get(what, ()) if "algorithm" in vary else ())]
     left_out = {*(() if spec.network.get("in_network_reduction") else ("in_network",))}
-    chosen = algorithms or [name for name in COMPARED[what] if name not in left_out]
+    chosen = algorithms or [name for name in every if name not in left_out]
     counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
     nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
     direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)

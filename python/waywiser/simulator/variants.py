@@ -1,4 +1,5 @@
-"""What `--vary` changes of a collective besides `gdr` and `nodes`: the network, its taper, PXN, the ranks of a node."""
+"""What `--vary` changes of a collective besides `gdr`, `nodes` and `algorithm`: the network, its taper, PXN, the ranks
+of a node."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from waywiser.errors import InputError
 
 # What `--vary` takes for collectives.
-AXES = ("gdr", "nodes", "network", "taper", "pxn", "ranks")
+AXES = ("gdr", "nodes", "network", "taper", "pxn", "ranks", "algorithm")
 NETWORKS = ("switch", "fat-tree", "rail-optimised")
 TAPERS = (1, 2, 4)
 
@@ -26,7 +27,7 @@ def variants_of(vary: Sequence[str], network: dict[str, Any], gpus: int) -> list
     """All combinations; empty if none of them varies. Raises InputError."""
     if {"ranks", "nodes"} <= set(vary):
         raise InputError("--vary ranks,nodes: both change the number of GPUs: write one of them")
-    axes = [list(_steps(name, gpus)) for name in vary if name not in ("gdr", "nodes")]
+    axes = [list(_steps(name, gpus)) for name in vary if name not in ("gdr", "nodes", "algorithm")]
     if not axes:
         return []
     found = []

@@ -51,6 +51,7 @@ CollectiveTrial trial_of(const Json& value) {
   trial.bytes = bytes_or_none(value, "bytes");
   trial.chunk = bytes_or_none(value, "chunk");
   trial.job_bytes = bytes_or_none(value, "job_bytes");
+  trial.endless_job = value.contains("endless_job") && value.at("endless_job") == true;
   if (value.contains("order")) trial.order = gpus_of(require_array(value, "order", "request"));
   if (value.contains("groups"))
     for (const Json& group : require_array(value, "groups", "request"))

@@ -22,6 +22,7 @@ struct CollectiveTrial {
   Bytes chunk = 0;  // of pipelined algorithms; 0: their default
   DirectRdma direct = DirectRdma::best;
   bool pxn = false;                // as RankRoutes has it
+  bool endless_job = false;        // a second job without end: each GPU sends to that of the node half a cluster away
   Bytes job_bytes = 0;             // a second job: each node also sends so many bytes to the node half a cluster away
   std::uint32_t most_rounds = 64;  // of each run of rounds that are alike, where one schedule stands for all; 0: all.
                                    // With a second job, which ends at some time, all are run.

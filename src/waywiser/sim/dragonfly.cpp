@@ -4,9 +4,11 @@
 #include "waywiser/sim/network_parts.hpp"
 
 // Dragonfly (Kim, Dally, Scott, Abts, ISCA 2008): groups of routers that are all connected to each other, each two
-// groups by one bundle of cables; minimal ways: router, gateway of the group, gateway of the other group, router. The
-// bundle of groups g and h ends at the router (h mod routers) of g. With p nodes a router a bundle carries what a
-// balanced dragonfly has: routers * p * rails port rates shared out over the other groups.
+// groups by one bundle of cables. Adaptive routing takes the minimal way, and around failed cables every other group in
+// equal shares; that it also leaves a minimal way that is busy is not modelled. Minimal ways: router, gateway of the
+// group, gateway of the other group, router. The bundle of groups g and h ends at the router (h mod routers) of g. With
+// p nodes a router a bundle carries what a balanced dragonfly has: routers * p * rails port rates shared out over the
+// other groups.
 
 namespace waywiser::sim {
 namespace {
@@ -22,22 +24,10 @@ class Dragonfly : public SwitchedNetwork {
     for (int i = 0; i < groups_ * groups_; ++i) add_cable(bundle);
   }
 
-  Crossing cross(Port from, Port to) const override {
-    Crossing way{{out(from)}, 1};
-    const int source = from.node / nodes_, destination = to.node / nodes_;
-    const int a = source / routers_, b = destination / routers_;
-    int here = source % routers_;
-    if (a != b) {
-      step(way, a, here, b % routers_);
-      take(way, global_ + static_cast<LinkId>(a * groups_ + b));
-      here = a % routers_;
-    }
-    step(way, b, here, destination % routers_);
-    way.links.push_back(into(to));
-    return way;
-  }
+  Crossing cross(Port from, Port to) const override { return way_of(from, to, true); }
 
  protected:
+  Crossing one_way(Port from, Port to) const override { return way_of(from, to, false); }
   // Hop a>b of n switches is a * n + b from the first of their hops.
   LinkId back(LinkId link) const override {
     const auto groups = static_cast<LinkId>(groups_), routers = static_cast<LinkId>(routers_);
@@ -48,15 +38,76 @@ class Dragonfly : public SwitchedNetwork {
   }
 
  private:
-  void step(Crossing& way, int group, int from, int to) const {
-    if (from != to) take(way, local_ + static_cast<LinkId>((group * routers_ + from) * routers_ + to));
+  // A router, by its group and its number there.
+  struct Router {
+    int group, number;
+  };
+
+  Crossing way_of(Port from, Port to, bool spread) const {
+    Crossing way{{out(from)}, 1};
+    const int source = from.node / nodes_, goal = to.node / nodes_;
+    const Router first{source / routers_, source % routers_}, last{goal / routers_, goal % routers_};
+    std::vector<LinkId> links;
+    if (through(links, first, last.group, last)) {
+      way.links.insert(way.links.end(), links.begin(), links.end());
+      way.switches += static_cast<int>(links.size());
+    } else {
+      detour(way, first, last, spread);
+    }
+    way.links.push_back(into(to));
+    return way;
   }
 
-  void take(Crossing& way, LinkId link) const {
-    if (failed(link))
-      throw Error(ErrorKind::unavailable, "a link of the dragonfly that the minimal way needs has failed");
-    way.links.push_back(link);
-    ++way.switches;
+  // Over every other group that both groups reach, or over the first of them.
+  void detour(Crossing& way, Router first, Router last, bool spread) const {
+    std::vector<std::vector<LinkId>> found;
+    for (int by = 0; spec().adaptive && by < groups_ && (spread || found.empty()); ++by) {
+      std::vector<LinkId> links;
+      if (by != first.group && by != last.group && through(links, first, by, last)) found.push_back(std::move(links));
+    }
+    if (found.empty())
+      throw Error(ErrorKind::unavailable,
+                  spec().adaptive ? "links of the dragonfly have failed, and no other group leads around them"
+                                  : "a link of the dragonfly that the minimal way needs has failed");
+    std::size_t most = 0;
+    for (const std::vector<LinkId>& links : found) {
+      most = std::max(most, links.size());
+      for (const LinkId link : links) way.spread.push_back({link, 1.0 / static_cast<double>(found.size())});
+    }
+    way.switches += static_cast<int>(most);
+    if (spread) return;
+    way.links.insert(way.links.end(), found.front().begin(), found.front().end());
+    way.spread.clear();
+  }
+
+  // Appends the hops between switches over group `by`. False if one has failed.
+  bool through(std::vector<LinkId>& links, Router at, int by, Router last) const {
+    return to_group(links, at, by) && to_group(links, at, last.group) && step(links, at, last.number);
+  }
+
+  bool to_group(std::vector<LinkId>& links, Router& at, int group) const {
+    if (at.group == group) return true;
+    const LinkId bundle = global_ + static_cast<LinkId>(at.group * groups_ + group);
+    if (!step(links, at, group % routers_) || failed(bundle)) return false;
+    links.push_back(bundle);
+    at = {group, at.group % routers_};
+    return true;
+  }
+
+  // Within a group, over a third router where the cable has failed and the routing is adaptive.
+  bool step(std::vector<LinkId>& links, Router& at, int to) const {
+    if (at.number == to) return true;
+    const auto hop = [&](int a, int b) {
+      return local_ + static_cast<LinkId>((at.group * routers_ + a) * routers_ + b);
+    };
+    bool found = !failed(hop(at.number, to));
+    if (found) links.push_back(hop(at.number, to));
+    for (int by = 0; !found && spec().adaptive && by < routers_; ++by) {
+      found = by != at.number && by != to && !failed(hop(at.number, by)) && !failed(hop(by, to));
+      if (found) links.insert(links.end(), {hop(at.number, by), hop(by, to)});
+    }
+    at.number = to;
+    return found;
   }
 
   int groups_, routers_, nodes_;

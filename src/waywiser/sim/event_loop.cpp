@@ -82,7 +82,7 @@ void EventLoop::begin(const Event& event) {
   if (flow >= moving_.size()) moving_.resize(flow + 1);
   Moving& moving = moving_[flow];
   moving = {waiting.bytes, 0, now_, moving.version + 1, event.who, event.token};
-  moved_ += waiting.bytes;
+  if (std::isfinite(waiting.bytes)) moved_ += waiting.bytes;
 }
 
 void EventLoop::end(const Event& event) {
@@ -100,7 +100,8 @@ void EventLoop::settle() {
     moving.left = std::max(0.0, moving.left - moving.rate * (now_ - moving.since));
     moving.since = now_;
     moving.rate = network_.rate(flow);
-    push(now_ + moving.left / moving.rate, Kind::end, flow, ++moving.version, nullptr, 0);
+    if (std::isfinite(moving.left))
+      push(now_ + moving.left / moving.rate, Kind::end, flow, ++moving.version, nullptr, 0);
   }
 }
 

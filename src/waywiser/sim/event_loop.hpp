@@ -29,7 +29,8 @@ class EventLoop {
   Seconds now() const noexcept { return now_; }
 
   void after(Seconds seconds, Listener& who, std::uint64_t token);
-  // `bytes` over `uses` after `latency`; zero bytes arrive after the latency.
+  // `bytes` over `uses` after `latency`; zero bytes arrive after the latency. Infinitely
+  // many never arrive; they share their hops with the others until those have ended.
   void transfer(std::span<const Use> uses, BytesPerSecond cap, double bytes, Seconds latency, Listener& who,
                 std::uint64_t token);
   // Runs until no event is left.

@@ -6,12 +6,16 @@
 #include "waywiser/sim/network_parts.hpp"
 
 // Fat tree (Leiserson 1985) of switches with `radix` ports, routed by destination (D-mod-k, Zahavi 2012): the way up
-// depends only on the receiver. Leaf: radix * taper / (1 + taper) hosts below, the other ports up. Two levels reach
-// hosts * radix ports; more ports get pods of `radix / 2` leaves under a third level. Rail-optimised: NIC r of every
-// node is on the leaves of rail r, so that nodes that exchange rail by rail stay below one leaf as long as it has room.
+// depends only on the receiver. Adaptive routing spreads the packets over all spines whose links work; above a spine
+// the receiver still says which core switch. Leaf: radix * taper / (1 + taper) hosts below, the other ports up. Two
+// levels reach hosts * radix ports; more ports get pods of `radix / 2` leaves under a third level. Rail-optimised: NIC
+// r of every node is on the leaves of rail r, so that nodes that exchange rail by rail stay below one leaf as long as
+// it has room.
 
 namespace waywiser::sim {
 namespace {
+
+constexpr const char* no_way = "no way is left between two leaves of the fat tree: their links have failed";
 
 class FatTree : public SwitchedNetwork {
  public:
@@ -34,7 +38,8 @@ class FatTree : public SwitchedNetwork {
   Crossing cross(Port from, Port to) const override {
     Crossing way{{out(from)}, 1};
     const int a = leaf(from), b = leaf(to);
-    if (a != b) climb(way, a, b, static_cast<std::size_t>(b * below_ + place(to)));
+    const auto key = static_cast<std::size_t>(b * below_ + place(to));
+    if (a != b) spec().adaptive ? spread(way, a, b, key) : climb(way, a, b, key);
     way.links.push_back(into(to));
     return way;
   }
@@ -85,6 +90,22 @@ class FatTree : public SwitchedNetwork {
     return (spec().kind == "rail-optimised" ? port.node : port.node * spec().rails + port.rail) % below_;
   }
 
+  void spread(Crossing& way, int a, int b, std::size_t key) const {
+    const LinkId up = cables_ + 2 * static_cast<LinkId>(a * up_);
+    const LinkId down = cables_ + 2 * static_cast<LinkId>(b * up_) + 1;
+    Crossing every;
+    LinkId spines = 0;
+    for (LinkId spine = 0; spine < static_cast<LinkId>(up_); ++spine) {
+      if (failed(up + 2 * spine) || failed(down + 2 * spine)) continue;
+      every.links.insert(every.links.end(), {up + 2 * spine, down + 2 * spine});
+      if (a / leaves_in_pod_ != b / leaves_in_pod_) pass_core(every, a, b, spine, key);
+      ++spines;
+    }
+    if (spines == 0) throw Error(ErrorKind::unavailable, no_way);
+    way.switches = std::max(3, every.switches);
+    for (const LinkId link : every.links) way.spread.push_back({link, 1.0 / spines});
+  }
+
   // Hop i of a leaf: up at cables_ + 2 * (leaf * up_ + i), down beside it. The spine that both use must be one: a way
   // up that has failed on either side is passed over on both.
   void climb(Crossing& way, int a, int b, std::size_t key) const {
@@ -99,7 +120,7 @@ class FatTree : public SwitchedNetwork {
       way.links.push_back(down + 2 * spine);
       return;
     }
-    throw Error(ErrorKind::unavailable, "no way is left between two leaves of the fat tree: their links have failed");
+    throw Error(ErrorKind::unavailable, no_way);
   }
 
   void pass_core(Crossing& way, int a, int b, LinkId spine, std::size_t key) const {

@@ -33,23 +33,6 @@ struct Rail {
   Inside reduce, gather;
 };
 
-void add(std::vector<Use>& uses, const TimedRoute& route, double weight) {
-  for (const Use& use : route.uses) uses.push_back({use.link, use.weight * weight});
-}
-
-// Each link once, with the sum of its weights.
-void merge(std::vector<Use>& uses) {
-  std::ranges::sort(uses, {}, &Use::link);
-  std::size_t kept = 0;
-  for (const Use& use : uses) {
-    if (kept > 0 && uses[kept - 1].link == use.link)
-      uses[kept - 1].weight += use.weight;
-    else
-      uses[kept++] = use;
-  }
-  uses.resize(kept);
-}
-
 class Rails {
  public:
   Rails(const World& world, const RankRoutes& routes, int ranks) : world_(world), routes_(routes), ranks_(ranks) {

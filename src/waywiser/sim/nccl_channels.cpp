@@ -140,8 +140,8 @@ std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks,
 std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers, int ranks) {
   const RankRoutes numbered(world, trial.direct, trial.order, true, peers);
   std::vector<RankRoutes> channels;
-  const auto add = [&](const std::vector<std::string>& order) {
-    channels.emplace_back(world, trial.direct, order, true, peers);
+  const auto add = [&](const std::vector<std::string>& order, int turn = 0) {
+    channels.emplace_back(world, trial.direct, order, true, peers, turn);
   };
   if (trial.order.empty() && ranks == numbered.ranks_of_node())
     for (const std::vector<std::string>& cycle : mesh_cycles(world.node().topology())) add(cycle);
@@ -151,8 +151,12 @@ std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial
   std::vector<std::string> devices;
   for (int rank = 0; rank < numbered.ranks_of_node(); ++rank) devices.push_back(channels.front().device(rank));
   std::set<std::string> begun{channels.front().nic(0)};
-  for (int first = 1; first < static_cast<int>(devices.size()); ++first)
-    if (begun.insert(channels.front().nic(first)).second) add(rotated(devices, first));
+  for (std::size_t before = 0, turn = 0; channels.size() > before; ++turn) {
+    before = channels.size();
+    const RankRoutes nics(world, trial.direct, devices, true, peers, static_cast<int>(turn));
+    for (int first = 0; first < static_cast<int>(devices.size()); ++first)
+      if (begun.insert(nics.nic(first)).second) add(rotated(devices, first), static_cast<int>(turn));
+  }
   return channels;
 }
 

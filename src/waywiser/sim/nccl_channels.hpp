@@ -10,7 +10,7 @@
 // How NCCL runs a collective: one channel for each NIC of a node, each with an equal share of the elements and an order
 // of the GPUs of its own, which begins at the GPU beside that NIC. All channels run at once. A message to the next node
 // leaves by the GPU beside the NIC of its rail (PXN, NCCL's default from 2.12 on), and a reduction goes on while its
-// bytes arrive. Not modelled: NVLSTree.
+// bytes arrive.
 namespace waywiser::sim {
 
 // A short message uses fewer channels: each has at least so many bytes (NCCL, src/enqueue.cc: 512 threads of 64 bytes).

@@ -5,14 +5,14 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/sim/nccl_protocols.hpp"
-#include "waywiser/sim/runner.hpp"
 
 namespace waywiser::sim {
 namespace {
 
 // Of all machines of the model; the trial says which of them its machine has.
 std::vector<std::pair<std::string, std::string>> candidates() {
-  std::vector<std::pair<std::string, std::string>> all{{"nccl_nvls", "Simple"}, {"nccl_collnet", "Simple"}};
+  std::vector<std::pair<std::string, std::string>> all{
+      {"nccl_nvls", "Simple"}, {"nccl_nvls_tree", "Simple"}, {"nccl_collnet", "Simple"}};
   for (const char* protocol : nccl_protocols)
     for (const char* algorithm : {"nccl_tree", "nccl_ring"}) all.emplace_back(algorithm, protocol);
   return all;
@@ -27,18 +27,6 @@ Seconds least_time(const NodeModel& node, const CollectiveTrial& trial, int rank
   const double messages = trial.algorithm == "nccl_ring" ? parts * ranks : 1;
   const Seconds start = std::max(0.0, node.costs()["step.start"] + protocol.later);
   return std::max(parts * static_cast<double>(trial.bytes) / protocol.most, messages * start);
-}
-
-std::string adding_switch(const Topology& topology) {
-  for (const std::string& id : topology.ids("nvswitch")) {
-    const auto& attributes = topology.at(id).attributes;
-    if (const auto found = attributes.find("reduces"); found != attributes.end() && found->second == "yes") return id;
-  }
-  throw Error(ErrorKind::unavailable, "nccl_nvls: the machine file has no NVSwitch with the attribute reduces: yes");
-}
-
-void use(std::vector<Use>& uses, const TimedRoute& route, double weight) {
-  for (const Use& one : route.uses) uses.push_back({one.link, one.weight * weight});
 }
 
 }  // namespace
@@ -79,43 +67,6 @@ Ran nccl_choice(const NodeModel& node, const ClusterSpec& cluster, const Collect
   }
   best.tried = std::move(tried);
   return best;
-}
-
-Ran nvls_all_reduce(World& world, const CollectiveTrial& trial, int ranks, Trace* trace) {
-  if (trial.operation != Collective::all_reduce) throw Error(ErrorKind::unavailable, "nccl_nvls: all_reduce only");
-  const std::vector<std::vector<std::string>> groups =
-      trial.groups.empty() ? std::vector<std::vector<std::string>>{trial.order} : trial.groups;
-  const std::string nvswitch = adding_switch(world.node().topology());
-  const Costs& costs = world.node().costs();
-  Runner runner(world, trace);
-  std::vector<std::size_t> numbers;
-  for (const std::vector<std::string>& order : groups) {
-    const RankRoutes routes(world, trial.direct, order);
-    if (ranks > routes.ranks_of_node() || ranks < 2)
-      throw Error(ErrorKind::unavailable, "nccl_nvls: needs ranks of one node; NVLSTree is not modelled");
-    const double share = costs["nccl.nvls_share"] > 0 ? costs["nccl.nvls_share"] : 1;
-    const double weight = (1 + 1.0 / ranks) / share;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const TimedRoute out = world.route(0, routes.device(rank), nvswitch);
-      const TimedRoute in = world.route(0, nvswitch, routes.device(rank));
-      Leg leg;
-      leg.unit = routes.device(rank) + " by NVLS";
-      use(leg.uses, out, weight);
-      use(leg.uses, in, weight);
-      leg.latency = costs["nccl.nvls_start"] + 2 * (out.latency + in.latency);
-      Program program;
-      program.cpu = routes.device(rank);
-      program.legs = {leg};
-      numbers.push_back(runner.add(program, trial.bytes, 1));
-    }
-  }
-  runner.run();
-  Ran ran;
-  for (const std::size_t number : numbers) ran.seconds = std::max(ran.seconds, runner.ended(number));
-  ran.messages = world.engine().flows();
-  ran.rounds = ran.rounds_run = 1;
-  ran.bytes = world.engine().bytes_moved();
-  return ran;
 }
 
 }  // namespace waywiser::sim

@@ -30,18 +30,41 @@ double share_of_ll128(const Costs& costs, bool tree, int nodes) {
 
 }  // namespace
 
+BytesPerSecond nccl_nvlink_rate(const NodeModel& node) {
+  const std::vector<std::string> gpus = node.topology().ids("gpu");
+  int links = 0;
+  for (const Link& link : node.topology().links)
+    if (link.kind == "nvlink" && !gpus.empty() && (link.a == gpus.front() || link.b == gpus.front()))
+      links += link.count;
+  return links > 0 ? rate_of(node, "nccl.nvlink_rate") * links : no_cap;
+}
+
 NcclProtocol nccl_protocol(const NodeModel& node, const CollectiveTrial& trial, int nodes) {
   const Costs& costs = node.costs();
   const bool tree = trial.algorithm == "nccl_tree";
-  const BytesPerSecond most = nodes == 1 ? rate_of(node, "nccl.node_rate") : no_cap;
-  if (trial.protocol == "Simple") return {tree ? share(costs, "nccl.tree_share") : 1, most, 0};
-  if (trial.protocol == "LL128")
-    return {share_of_ll128(costs, tree, nodes), most, costs["nccl.ll128_start"] - costs["step.start"]};
-  if (trial.protocol != "LL")
+  const auto of_algorithm = [&](const std::string& ring, const std::string& tree_too) {
+    return costs[tree ? tree_too : ring];
+  };
+  const Seconds ll = costs["nccl.ll_start"] - costs["step.start"];
+  NcclProtocol found{tree ? share(costs, "nccl.tree_share") : 1, no_cap, ll, ll};
+  if (trial.protocol == "Simple") {
+    found.later = of_algorithm("nccl.simple_ring_start", "nccl.simple_tree_start") - costs["step.start"];
+    found.later_between += of_algorithm("nccl.simple_ring_network", "nccl.simple_tree_network");
+  } else if (trial.protocol == "LL128") {
+    found.share = share_of_ll128(costs, tree, nodes);
+    found.later = of_algorithm("nccl.ll128_ring_start", "nccl.ll128_tree_start") - costs["step.start"];
+    found.later_between += of_algorithm("nccl.ll128_ring_network", "nccl.ll128_tree_network");
+  } else if (trial.protocol == "LL") {
+    found.share = share_of_ll(costs, trial, tree, nodes);
+    found.most = rate_of(node, nodes == 1   ? "nccl.ll_rate"
+                               : nodes == 2 ? "nccl.ll_rate_of_two"
+                                            : "nccl.ll_rate_of_more");
+  } else {
     throw Error(ErrorKind::invalid_input, "'protocol' must be Simple, LL or LL128, not '" + trial.protocol + "'");
-  const char* rate = nodes == 1 ? "nccl.ll_rate" : nodes == 2 ? "nccl.ll_rate_of_two" : "nccl.ll_rate_of_more";
-  return {share_of_ll(costs, trial, tree, nodes), std::min(most, rate_of(node, rate)),
-          costs["nccl.ll_start"] - costs["step.start"]};
+  }
+  if (nodes == 1)
+    found.most = std::min({found.most, rate_of(node, "nccl.node_rate"), nccl_nvlink_rate(node) * found.share});
+  return found;
 }
 
 std::optional<std::string> why_not_protocol(const NodeModel& node, const RankRoutes& channel,

@@ -68,7 +68,7 @@ SwitchTree SwitchedNetwork::tree_over(const std::vector<Port>& ports, std::size_
   for (const Port& port : ports) {
     seen.insert({out(port), into(port)});
     if (port.node == ports.front().node) continue;
-    const Crossing up = cross(port, ports.front());
+    const Crossing up = one_way(port, ports.front());
     for (auto link = up.links.begin() + 1; link + 1 != up.links.end(); ++link) seen.insert({*link, back(*link)});
     tree.depth = std::max(tree.depth, up.switches);
   }

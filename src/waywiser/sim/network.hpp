@@ -18,6 +18,7 @@ struct Port {
 struct Crossing {
   std::vector<LinkId> links;
   int switches = 0;
+  std::vector<Use> spread{};  // hops over which adaptive routing spreads the packets, with their shares; may repeat
 };
 
 // A tree of switches that joins ports: its hops, each once, up and down.
@@ -26,8 +27,9 @@ struct SwitchTree {
   int depth = 0;  // switches from a port to the root
 };
 
-// The network between the NICs of a cluster. Source and destination fix the route (static routing), so that the same
-// cluster gives the same times. Every NIC has a hop out of the node and one into it, at the port's rate.
+// The network between the NICs of a cluster. Source and destination fix the route, so that the same cluster gives the
+// same times: static routing. With adaptive routing they fix the routes over which the packets are spread evenly. Every
+// NIC has a hop out of the node and one into it, at the port's rate.
 class Network {
  public:
   virtual ~Network() = default;
@@ -56,6 +58,7 @@ struct NetworkSpec {
   int radix = 36;          // ports of a switch
   std::vector<int> shape;  // torus: sizes; dragonfly: groups, routers a group, nodes a router
   std::vector<SickLink> sick;
+  bool adaptive = false;
 };
 
 inline constexpr int most_nodes = 100000;

@@ -22,6 +22,8 @@ class SwitchedNetwork : public Network {
   LinkId add_cable(double port_rates);
   LinkId add_direction();
   bool failed(LinkId link) const { return failed_.contains(link); }
+  // A way that is not spread.
+  virtual Crossing one_way(Port from, Port to) const { return cross(from, to); }
   // The hop between two switches that leads the other way.
   virtual LinkId back(LinkId link) const { return link; }
   // Selects by `key` one of the working hops among `count` parallel ones: first, first + stride, ...

@@ -11,30 +11,37 @@
 namespace waywiser::sim {
 namespace {
 
-// The closest NIC of each device; where several are as close, the devices that share them take turns.
-std::map<std::string, std::string> closest_nics(const World& world, const std::vector<std::string>& devices) {
+std::vector<std::string> closest_to(const World& world, const std::string& device) {
+  std::vector<std::string> closest;
+  int least = -1;
+  for (const std::string& nic : world.rails()) {
+    const int far = world.node().distance(device, nic);
+    if (least < 0 || far < least) {
+      closest.clear();
+      least = far;
+    }
+    if (far == least) closest.push_back(nic);
+  }
+  return closest;
+}
+
+// The closest NIC of each device; where several are as close, the devices that share them take turns, `turn` times
+// before.
+std::map<std::string, std::string> closest_nics(const World& world, const std::vector<std::string>& devices, int turn) {
   std::map<std::string, std::string> chosen;
   std::map<std::vector<std::string>, std::size_t> turns;
-  for (const std::string& device : devices) {
-    std::vector<std::string> closest;
-    int least = -1;
-    for (const std::string& nic : world.rails()) {
-      const int far = world.node().distance(device, nic);
-      if (least < 0 || far < least) {
-        closest.clear();
-        least = far;
-      }
-      if (far == least) closest.push_back(nic);
+  for (int i = 0; i <= turn; ++i)
+    for (const std::string& device : devices) {
+      const std::vector<std::string> closest = closest_to(world, device);
+      chosen[device] = closest.empty() ? "" : closest[turns[closest]++ % closest.size()];
     }
-    chosen[device] = closest.empty() ? "" : closest[turns[closest]++ % closest.size()];
-  }
   return chosen;
 }
 
 }  // namespace
 
 RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order, bool pxn,
-                       PeerCopies peers)
+                       PeerCopies peers, int turn)
     : world_(world), direct_(direct), pxn_(pxn), peers_(peers) {
   devices_ = world.node().topology().ids("gpu");
   const auto twice_or_unknown = [&](const std::string& gpu) {
@@ -44,7 +51,7 @@ RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::s
     throw Error(ErrorKind::invalid_input, "the order must name GPUs of the node, which has " +
                                               std::to_string(devices_.size()) + ", each once at most");
   if (devices_.empty()) devices_ = {world.node().topology().ids("host").at(0)};
-  const auto nics = closest_nics(world, devices_);  // the order of the ranks changes nothing
+  const auto nics = closest_nics(world, devices_, turn);  // the order of the ranks changes nothing
   if (!order.empty()) devices_ = order;
   for (const std::string& device : devices_) nics_.push_back(nics.at(device));
 }

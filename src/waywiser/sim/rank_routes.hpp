@@ -28,8 +28,9 @@ class RankRoutes {
   // `order`: another order of the GPUs of a node, or only some of them; empty: all, as numbered. Throws invalid_input:
   // one of them twice, or no GPU of the node.
   // `pxn`: a message to another rail first goes over NVLink to the GPU beside the NIC of that rail, as NCCL's PXN does.
+  // `turn`: where more NICs than GPUs are close to them, each GPU has another one each turn, until all have been used.
   RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {}, bool pxn = false,
-             PeerCopies peers = PeerCopies::best);
+             PeerCopies peers = PeerCopies::best, int turn = 0);
   // True if PeerCopies::staged would give another route between two ranks of a node.
   bool could_be_staged() const;
   int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }

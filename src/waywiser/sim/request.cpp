@@ -139,6 +139,7 @@ ClusterSpec cluster_from_json(const Json& value, std::string_view what) {
       spec.network.shape.push_back(size.get<int>());
     }
   spec.network.sick = sick_links(value, what);
+  spec.network.adaptive = value.contains("adaptive") && value.at("adaptive") == true;
   if (value.contains("types"))
     for (const Json& type : require_array(value, "types", what)) {
       if (!type.is_number_integer() || type.get<std::int64_t>() < 0 || type.get<std::int64_t>() >= most_nodes)

@@ -105,9 +105,12 @@ std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
     throw Error(ErrorKind::invalid_input,
                 "the schedule has more than 8 million pairs of ranks that talk to each other");
   const RankRoutes& routes = *routes_[static_cast<std::size_t>(from / ranks_of_part_)];
-  TimedRoute route = routes.route(from % ranks_of_part_, to % ranks_of_part_);
+  const int sends = from % ranks_of_part_, receives = to % ranks_of_part_;
+  TimedRoute route = routes.route(sends, receives);
   for (Use& use : route.uses) use.weight *= costs_.weight;
-  route.latency = std::max(0.0, route.latency + costs_.later);
+  const int a = routes.node_of(sends), b = routes.node_of(receives);
+  const bool within = a == b || world_.share_domain(a, b);
+  route.latency = std::max(0.0, route.latency + (within ? costs_.later : costs_.later_between));
   channels_.push_back({from, to, std::move(route), {}, 0, false, {}});
   return known->second;
 }

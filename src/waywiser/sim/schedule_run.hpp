@@ -19,6 +19,7 @@ constexpr std::size_t most_steps = 50'000'000;  // of all ranks together: 2 GB
 // the average time of the last half of these.
 struct Cut {
   std::uint32_t last = 0, kept = 0, dropped = 0;
+  bool operator==(const Cut&) const = default;
 };
 
 // Rounds are equal if they have equally many messages of each kind, whose lengths differ by at most one element. Keeps
@@ -32,7 +33,7 @@ struct StepCosts {
   bool overlaps = false;                          // a reduction goes on while its bytes arrive, else after it
   double weight = 1;                              // bytes on the hops for a byte of a message
   BytesPerSecond most = no_cap;                   // of each message
-  Seconds later = 0;                              // added to the latency of each route
+  Seconds later = 0, later_between = 0;           // added to the latency of each route, within nodes and between
   std::vector<Cut> cuts{};
 };
 

@@ -39,7 +39,8 @@ class Torus : public SwitchedNetwork {
  private:
   void walk(Crossing& way, int& node, int goal, std::size_t dimension, int stride, int size) const {
     const int ahead = (goal / stride % size - node / stride % size + size) % size;
-    const bool up = 2 * ahead <= size;
+    bool up = 2 * ahead <= size;
+    if (spec().adaptive && blocked(node, goal, dimension, stride, size, up)) up = !up;
     for (int steps = up ? ahead : size - ahead; steps > 0; --steps) {
       const int here = node / stride % size;
       const int next = node + ((here + (up ? 1 : size - 1)) % size - here) * stride;
@@ -51,6 +52,16 @@ class Torus : public SwitchedNetwork {
       node = next;
       ++way.switches;
     }
+  }
+
+  bool blocked(int node, int goal, std::size_t dimension, int stride, int size, bool up) const {
+    while (node / stride % size != goal / stride % size) {
+      const int here = node / stride % size;
+      const int next = node + ((here + (up ? 1 : size - 1)) % size - here) * stride;
+      if (failed(up ? cable(node, dimension) : cable(next, dimension) + 1)) return true;
+      node = next;
+    }
+    return false;
   }
 
   LinkId cable(int node, std::size_t dimension) const {

@@ -10,6 +10,22 @@ void extend(TimedRoute& route, const TimedRoute& more) {
   route.latency += more.latency;
 }
 
+void add(std::vector<Use>& uses, const TimedRoute& route, double weight) {
+  for (const Use& use : route.uses) uses.push_back({use.link, use.weight * weight});
+}
+
+void merge(std::vector<Use>& uses) {
+  std::ranges::sort(uses, {}, &Use::link);
+  std::size_t kept = 0;
+  for (const Use& use : uses) {
+    if (kept > 0 && uses[kept - 1].link == use.link)
+      uses[kept - 1].weight += use.weight;
+    else
+      uses[kept++] = use;
+  }
+  uses.resize(kept);
+}
+
 namespace {
 
 std::vector<std::string> nics_of(const NodeModel& node, bool rdma_only) {
@@ -148,6 +164,10 @@ TimedRoute World::cross(int from, const std::string& from_nic, int to, const std
   const Crossing way = (by ? *network_ : *side_network_).cross(out, in);
   TimedRoute route;
   for (const LinkId link : way.links) route.uses.push_back({link, 1});
+  if (!way.spread.empty()) {
+    route.uses.insert(route.uses.end(), way.spread.begin(), way.spread.end());
+    merge(route.uses);
+  }
   const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];
   route.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];
   return route;

@@ -83,5 +83,8 @@ class World {
 
 // Adds the hops and the latency of `more` at the end of `route`.
 void extend(TimedRoute& route, const TimedRoute& more);
+// What a flow uses that goes over several routes: adds the hops of one, with this weight; each hop once, with the sum.
+void add(std::vector<Use>& uses, const TimedRoute& route, double weight);
+void merge(std::vector<Use>& uses);
 
 }  // namespace waywiser::sim
