@@ -138,7 +138,7 @@ def test_wheels_of_this_python_are_no_second_copy(tmp_path: Path, monkeypatch: p
     assert libraries.copies(here).status is Status.ok
     (tmp_path / "system/libucp.so.0").touch()
     found = libraries.copies(here)
-    assert found.status is Status.ok and found.text == str(tmp_path / "system/libucp.so.0")
+    assert found.status is Status.ok and found.text.split("; ")[0] == str(tmp_path / "system/libucp.so.0")
 
 
 def test_ranks_of_one_node_are_not_called_nodes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ PACKAGE = ROOT / "python/waywiser"
 SCHEMAS = PACKAGE / "schemas"
 NAMES = sorted(file.stem for file in SCHEMAS.glob("*.json"))
 NO_DOCUMENTS = {"cu", "errors", "toml"}  # what NVRTC compiles for Numba, a module, the configuration file
-INTERNAL = {"parts", "storage_parts", "data_sheets"}  # own tables, which nothing else reads
+INTERNAL = {"parts", "storage_parts", "data_sheets", "figures"}  # own tables, which nothing else reads
 
 
 @cache

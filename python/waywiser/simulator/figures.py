@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from waywiser.simulator.answers import Answer
@@ -24,7 +24,7 @@ _FIGURES: dict[str, tuple[str, Find]] = {
 
 @cache
 def _figures() -> dict[str, Any]:
-    return dict(json.loads(files("waywiser.simulator").joinpath("figures.json").read_text(encoding="utf-8")))
+    return dict(json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8")))
 
 
 def figures_of_others() -> Iterator[Claim]:
