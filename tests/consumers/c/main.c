@@ -434,7 +434,9 @@ static void files(void) {
   uint64_t bytes = 0;
   snprintf(name, sizeof name, "file-%d.bin", rank);
   DO(ww_file_replace(name, NULL, &file));
-  DO(ww_file_write(file, 0, values, sizeof values));
+  const ww_file_part halves[] = {{0, values, sizeof(double)}, {sizeof(double), &values[1], 2 * sizeof(double)}};
+  DO(ww_file_write(file, 0, found, sizeof found));
+  DO(ww_file_write_many(file, halves, 2));
   DO(ww_file_close(file));
   ww_file_free(file);
   DO(ww_file_open(name, "buffered", &file));
@@ -442,6 +444,7 @@ static void files(void) {
   DO(ww_file_read(file, sizeof(double), found, sizeof found));
   CHECK(bytes == sizeof values && found[0] == 2 && found[1] == 3);
   const ww_file_part parts[] = {{0, &found[1], sizeof(double)}, {2 * sizeof(double), &found[0], sizeof(double)}};
+  DO(ww_file_use_gpus(file, group)); /* memory of hosts, as before, is served as well */
   DO(ww_file_read_many(file, parts, 2));
   CHECK(found[0] == 3 && found[1] == 1);
   REFUSED(ww_file_read(file, 2 * sizeof(double), found, sizeof found), WW_IO, "the file ends at 24");
