@@ -82,7 +82,7 @@ std::optional<std::vector<Schedule>> repeated(const std::function<Schedule(int)>
 // Cuts all of them where all have the same rounds to cut; else none.
 std::vector<Cut> cut_alike(std::vector<Schedule>& schedules, std::uint32_t most) {
   std::vector<Schedule> cut = schedules;
-  const std::vector<Cut> cuts = cut_repetition(cut.front(), most);
+  std::vector<Cut> cuts = cut_repetition(cut.front(), most);
   for (std::size_t i = 1; i < cut.size(); ++i)
     if (cut_repetition(cut[i], most) != cuts) return {};
   schedules = std::move(cut);
