@@ -1,4 +1,4 @@
-"""Figures that others published, of `figures.json`, to which nothing in the model was fitted."""
+"""Figures that others published, of `figures.json`: the model is compared with them, and not fitted to them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _figures() -> dict[str, Any]:
 
 
 def figures_of_others() -> Iterator[Claim]:
-    """Figures to which nothing in the model was fitted."""
+    """Those of the table, in its order."""
     for row in _figures()["rows"]:
         published = row["published"]
         low, high = published if isinstance(published, list) else (published, published)
         how, find = _FIGURES[row["figure"]]
         command = (f"waywiser simulate {row['command']}",)
         source = _figures()["sources"][row["source"]]
-        yield Claim(row["machine"], row["finding"], low, high, row["unit"], how, command, find, source)
+        yield Claim(row["machine"], row["finding"], low, high, row["unit"], how, command, find, source=source)
 
 
 def machine_commands(commands: Sequence[str]) -> list[str]:

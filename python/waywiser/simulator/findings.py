@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from waywiser.simulator.answers import Answer
@@ -14,8 +14,8 @@ Find = Callable[..., float]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One finding: published from `low` to `high` in `unit`; `how` says how the figure follows from the answers.
+class Finding:
+    """What was published: from `low` to `high` in `unit`; `how` says how the figure follows from the answers.
 
     `high` is infinite if only a direction is published.
     """
@@ -27,8 +27,14 @@ class Row:
     unit: str
     how: str
     commands: tuple[str, ...]
+    source: str = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True)
+class Row(Finding):
+    """A published finding and its prediction."""
+
     predicted: float
-    source: str = ""
 
     @property
     def error(self) -> float:
@@ -41,24 +47,15 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Finding):
     """A published finding, and how its figure is predicted from the answers of commands."""
 
-    machine: str
-    finding: str
-    low: float
-    high: float
-    unit: str
-    how: str
-    commands: tuple[str, ...]
     find: Find
-    source: str = ""
 
     def row(self, answer: Callable[[str], Answer]) -> Row:
         """With the prediction."""
-        predicted = self.find(*map(answer, self.commands))
-        figures = (self.low, self.high, self.unit, self.how)
-        return Row(self.machine, self.finding, *figures, self.commands, predicted, self.source)
+        published = {one.name: getattr(self, one.name) for one in fields(Finding)}
+        return Row(**published, predicted=self.find(*map(answer, self.commands)))
 
 
 def summary(rows: Sequence[Row]) -> str:
