@@ -25,6 +25,7 @@ class Peer {
   class BounceBuffer;
 
  public:
+  // Of a part that goes by a system call. A memory that is removed waits for the parts under way, so a part is short.
   static constexpr std::size_t most_part_bytes = std::size_t{1} << 20;
 
   using Keep = std::function<void(const std::string& message)>;

@@ -9,9 +9,8 @@
 namespace waywiser_nixl {
 namespace {
 
-// A memory that is removed waits for the parts under way, so a part is short; and a system call takes so many ranges.
-constexpr std::size_t most_part_bytes_by_gpu = std::size_t{1} << 30;  // a part waits for the GPU at its end
-constexpr std::size_t most_part_ranges = IOV_MAX;
+constexpr std::size_t most_part_bytes_by_gpu = std::size_t{1} << 30;  // few, as each waits for the GPU at its end
+constexpr std::size_t most_part_ranges = IOV_MAX;                     // of a system call
 
 // Joins it to the range before it if it lies behind it.
 void append(std::vector<iovec>& ranges, std::size_t first, std::uintptr_t address, std::size_t bytes) {
