@@ -337,6 +337,7 @@ void jacobi_steps(Run& run, int side, int steps) {
   for (std::size_t i = 0; i < cells; ++i)
     first[i] = value_of(0, static_cast<std::size_t>(run.mine) * static_cast<std::size_t>(side / 2) * side + i);
   for (float* part : parts) write(part, first);
+  nvshmem_barrier_all();
   const dim3 threads(32, 32), blocks((side - 2 + 31) / 32, (rows - 2 + 31) / 32);
   const auto step = [&](int turn) {
     jacobi<<<blocks, threads, 0, run.stream>>>(parts[turn % 2], parts[1 - turn % 2], rows, side, above, below);

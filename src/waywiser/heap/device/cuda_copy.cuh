@@ -38,6 +38,22 @@ __device__ void copy_units(unsigned index, unsigned threads, Unit* to, const Uni
     if (to < to_end) *to = units[i];
 }
 
+template <typename Unit>
+__device__ void copy_one(unsigned index, std::byte* to, const std::byte* from) {
+  reinterpret_cast<Unit*>(to)[index] = reinterpret_cast<const Unit*>(from)[index];
+}
+// The one of a thread.
+__device__ inline void copy_unit(unsigned index, unsigned shift, std::byte* to, const std::byte* from) {
+  if (shift == 4)
+    copy_one<Vector16>(index, to, from);
+  else if (shift == 3)
+    copy_one<Vector<std::uint64_t, 1>>(index, to, from);
+  else if (shift == 2)
+    copy_one<Vector<std::uint32_t, 1>>(index, to, from);
+  else
+    copy_one<std::byte>(index, to, from);
+}
+
 // In the widest units to which both addresses are aligned, and what is left before and behind them byte by byte; fewer
 // than `few` bytes in units that leave nothing.
 template <unsigned batch>
@@ -46,6 +62,7 @@ __device__ inline void copy_bytes(unsigned index, unsigned threads, std::byte* t
   constexpr std::uint64_t few = 64;
   // In a loop of the caller, too, nothing is prepared and kept in registers.
   asm volatile("" : "+r"(index), "+r"(threads), "+l"(to), "+l"(from), "+l"(bytes));
+  if (index >= bytes) return;  // many threads, few bytes: what a thread does for nothing holds up all
   const auto to_at = reinterpret_cast<std::uintptr_t>(to), from_at = reinterpret_cast<std::uintptr_t>(from);
   const auto odd = static_cast<unsigned>(bytes < few ? to_at | from_at | bytes : to_at ^ from_at);
   const unsigned shift = odd % 16 == 0 ? 4 : odd % 8 == 0 ? 3 : odd % 4 == 0 ? 2 : 0;  // of bytes to units
@@ -57,9 +74,12 @@ __device__ inline void copy_bytes(unsigned index, unsigned threads, std::byte* t
     const std::uint64_t at = i < head ? i : i + (count << shift);
     to[at] = from[at];
   }
+  if (index >= count) return;
   to += head;
   from += head;
-  if (shift == 4)
+  if (count <= threads)
+    copy_unit(index, shift, to, from);
+  else if (shift == 4)
     copy_units<batch>(index, threads, reinterpret_cast<Vector16*>(to), reinterpret_cast<const Vector16*>(from), count);
   else if (shift == 3)
     copy_units<(batch < 4 ? batch : 4)>(index, threads, reinterpret_cast<Vector<std::uint64_t, 1>*>(to),

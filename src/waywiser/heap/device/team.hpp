@@ -37,26 +37,36 @@ class Team {
 
   // Waits until all members have come. What the block of each has stored before, in its own memory, is visible to all.
   WAYWISER_DEVICE void sync() const {
-    meet([&](int member, std::uint64_t arrival) {
-      if (!heap_.is_proxied(member)) gpu_.release(&counters(member).arrived[terms_.rank], arrival);
-    });
+    meet([&](int member, std::uint64_t arrival) { tell_here(member, arrival); });
   }
   // The same after quiet(): all earlier puts and gets of the members' blocks are complete. Whoever tells a member is
   // quiet for the whole block, which has joined it.
   WAYWISER_DEVICE void barrier() const {
-    meet([&](int member, std::uint64_t arrival) {
-      heap_.quiet();
-      if (!heap_.is_proxied(member)) gpu_.write(&counters(member).arrived[terms_.rank], arrival);
-    });
+    meet([&](int member, std::uint64_t arrival) { tell_complete(member, arrival); });
   }
 
   // All members, the root too, get the root's source.
   template <typename T>
   WAYWISER_DEVICE void broadcast(T* destination, const T* source, std::uint64_t count, int root) const {
     check_apart(destination, count, source, count, true);
-    sync();
-    if (terms_.rank == root) put_to_all(destination, count, [&](int) { return source; });
-    barrier();
+    gpu_.join(scope);
+    TeamCounters& mine = counters(heap_.rank());
+    const std::uint64_t ready = gpu_.read(&mine.arrivals) + 1, there = ready + 1;
+    if (terms_.rank == root) {
+      each_member([&](int member) {
+        if (member != root) wait_for(mine, member, ready);
+      });
+      gpu_.join(scope);
+      put_to_all(destination, count, [&](int) { return source; });
+      gpu_.join(scope);
+      each_member([&](int member) {
+        if (member != root) tell_complete(terms_.members[member], there);
+      });
+    } else if (gpu_.index_in(scope) == 0) {
+      tell_here(terms_.members[root], ready);
+      wait_for(mine, root, there);
+    }
+    end_meeting(mine, there);
   }
   // `count` elements of each member, in the order of their ranks.
   template <typename T>
@@ -95,19 +105,34 @@ class Team {
   }
 
  private:
-  // tell() stores this rank's arrival at a member that is reached, after all that the block has done before.
+  // tell() says to a member that this rank has come, after all that the block has done before.
   template <typename Tell>
   WAYWISER_DEVICE void meet(Tell tell) const {
     TeamCounters& mine = counters(heap_.rank());
     gpu_.join(scope);
     const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
-    each_member([&](int member) {
-      tell(terms_.members[member], arrival);
-      if (heap_.is_proxied(terms_.members[member])) tell_by_proxy(terms_.members[member], arrival);
-    });
+    each_member([&](int member) { tell(terms_.members[member], arrival); });
     each_member([&](int member) { wait_for(mine, member, arrival); });
+    end_meeting(mine, arrival);
+  }
+  WAYWISER_DEVICE void end_meeting(TeamCounters& mine, std::uint64_t arrival) const {
     gpu_.join(scope);  // all have read the number
     if (gpu_.index_in(scope) == 0) gpu_.write(&mine.arrivals, arrival);
+  }
+  // That this rank has come.
+  WAYWISER_DEVICE void tell_here(int member, std::uint64_t arrival) const {
+    if (heap_.is_proxied(member))
+      tell_by_proxy(member, arrival);
+    else
+      gpu_.release(&counters(member).arrived[terms_.rank], arrival);
+  }
+  // That all earlier puts of the block, which has joined, are complete.
+  WAYWISER_DEVICE void tell_complete(int member, std::uint64_t arrival) const {
+    heap_.quiet();
+    if (heap_.is_proxied(member))
+      tell_by_proxy(member, arrival);
+    else
+      gpu_.write(&counters(member).arrived[terms_.rank], arrival);
   }
   WAYWISER_DEVICE void tell_by_proxy(int member, std::uint64_t arrival) const {
     const std::uint64_t offset =

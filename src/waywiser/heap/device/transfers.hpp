@@ -133,12 +133,12 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void put_with_signal(T* destination, const T* source, std::uint64_t count, std::uint64_t* signal,
                                        std::uint64_t value, SignalOp op, int rank) const {
-    std::uint64_t* word = near(signal, 1, rank);
-    if (word == nullptr)
+    if (this->is_proxied(rank))
       return put_signal_far<scope, Gpu>({gpu(), this->terms()}, destination, bytes(source), count, sizeof(T), signal,
                                         value, op, rank);
     put<scope>(destination, source, count, rank);
     if (gpu().index_in(scope) != 0) return;
+    std::uint64_t* word = near(signal, 1, rank);  // or the kernel stops
     if (this->has_proxy()) complete_far<Gpu>({gpu(), this->terms()});
     if (op == SignalOp::set)
       gpu().release(word, value);
