@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 
 # The public headers, besides src/waywiser/waywiser.hpp and c/waywiser.h what these include, and what is needed seldom.
 set(public_headers
-  waywiser.hpp c/waywiser.h c/waywiser_mpi.h
+  waywiser.hpp c/waywiser.h c/waywiser_mpi.h c/waywiser_mpi.hpp
   base/error.hpp base/units.hpp base/version.hpp
   device/place.hpp device/region.hpp device/descriptor.hpp device/memory.hpp device/platform.hpp device/shared_region.hpp
   device/stream.hpp device/virtual_gpu/virtual_machine.hpp

@@ -8,6 +8,9 @@ namespace {
 
 constexpr double spins_for = 0.01;  // seconds of a wait, as in the library; from then on it yields the core
 constexpr unsigned turns_between_looks = 16;
+// Up to these bytes a message is copied when it is sent, and a receive that finds it there has nothing to begin: such
+// receives come after the sends, so that the other rank's message may have come meanwhile.
+constexpr std::size_t copied_bytes = 8192;
 
 void make_room(std::unique_ptr<std::byte[]>& memory, std::size_t& bytes, std::size_t wanted) {
   if (bytes >= wanted) return;
@@ -62,15 +65,17 @@ PetscErrorCode Transfers::begin(const std::vector<Side>& gives, const std::vecto
   make_room(arrived_, arrived_bytes_, bytes_of(takes, unit, in_place));
   make_room(given_, given_bytes_, bytes_of(gives, unit, sent_in_place));
   under_way_.reserve(gives.size() + takes.size());
-  std::byte* arrived = arrived_.get();
-  for (const Side& side : takes) {
-    if (in_place(side)) {
-      PetscCall(receive(side, unit, tag, of_run(static_cast<std::byte*>(arrays.into), side)));
-      continue;
+  const auto receive_all = [&](bool copied) {
+    PetscFunctionBegin;
+    std::byte* arrived = arrived_.get();
+    for (const Side& side : takes) {
+      std::byte* into = in_place(side) ? of_run(static_cast<std::byte*>(arrays.into), side) : arrived;
+      if (!in_place(side)) arrived += side.units * unit.bytes();
+      if ((side.units * unit.bytes() <= copied_bytes) == copied) PetscCall(receive(side, unit, tag, into));
     }
-    PetscCall(receive(side, unit, tag, arrived));
-    arrived += side.units * unit.bytes();
-  }
+    PetscFunctionReturn(PetscErrorCode(0));
+  };
+  PetscCall(receive_all(false));
   std::byte* given = given_.get();
   for (const Side& side : gives) {
     if (sent_in_place(side)) {
@@ -81,6 +86,7 @@ PetscErrorCode Transfers::begin(const std::vector<Side>& gives, const std::vecto
     PetscCall(send(side, unit, tag, given));
     given += side.units * unit.bytes();
   }
+  PetscCall(receive_all(true));
   const auto none = [](const Side&) { return false; };
   count(gives.size(), bytes_of(gives, unit, none), takes.size(), bytes_of(takes, unit, none));
   PetscFunctionReturn(0);

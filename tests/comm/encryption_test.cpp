@@ -51,6 +51,17 @@ TEST_F(EncryptionTest, MessagesOfAllSizesArriveBothWaysAtOnce) {
             no_problems);
 }
 
+TEST_F(EncryptionTest, WhatEncryptsIsKnownBeforeTheFirstMessage) {
+  EXPECT_EQ(RanksApart(3, 2).in_processes([](Group& group) {
+    const int apart = group.rank() == 2 ? 0 : 2, mine = group.rank() == 2 ? 2 : 1 - group.rank();
+    require_that(group.encrypted_by(apart) == "openssl", "before the first message: " + group.encrypted_by(apart));
+    require_that(group.encrypted_by(mine).empty(), "within the machine");
+    group.barrier();
+    require_that(group.encrypted_by(apart) == "openssl", "then: " + group.encrypted_by(apart));
+  }),
+            no_problems);
+}
+
 // Two ranks on each of two machines: some messages by shared memory, some encrypted.
 TEST_F(EncryptionTest, CollectivesMixItWithSharedMemory) {
   EXPECT_EQ(RanksApart(4, 2).in_processes([](Group& group) {

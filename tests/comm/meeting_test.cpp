@@ -61,6 +61,8 @@ TEST_F(Rendezvous, WhatDiffersIsNamedEverywhere) {
       {[](Introduction& mine) { mine.ucx = "1.22.0"; },
        "rank 1 on here has UCX 1.22.0, rank 0 1.13.1: WAYWISER_LIBUCP names the one to use"},
       {[](Introduction& mine) { mine.size = 3; }, "rank 1 on here counts 3 ranks, rank 0 2"},
+      {[](Introduction& mine) { mine.machine_id = "a"; },
+       "rank 1 on here has a WAYWISER_MACHINE, rank 0 has none: either all ranks of a machine have one, or none"},
   };
   for (const auto& [change, words] : cases) {
     Introduction odd = introduction(launch(1, 2));

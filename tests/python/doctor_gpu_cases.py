@@ -136,6 +136,8 @@ GPU_CASES = [
             ("Remapped_Rows__Pending", "Yes", "row remap waits"),
             ("Remapped_Rows__Remapping_Failure_Occurred", "Yes", "could not be remapped"),
             ("ECC_Errors__Volatile__DRAM_Uncorrectable", "2", "DRAM Uncorrectable 2"),
+            ("ECC_Errors__Volatile__Double_Bit__Total", "2", "Double Bit Total 2"),  # a V100
+            ("Retired_Pages__Pending_Page_Blacklist", "Yes", "page retirement waits"),
             ("ECC_Errors__Aggregate__SRAM_Threshold_Exceeded", "Yes", "SRAM"),
             ("GPU_Recovery_Action", "Reset", "asks for 'Reset'"),
         )

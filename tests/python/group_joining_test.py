@@ -133,21 +133,31 @@ def test_from_mpi4py(tmp_path: Path) -> None:
     assert sorted(said) == [f"rank {rank} is through" for rank in range(3)]
 
 
-@pytest.mark.skipif(not MPIRUN or shutil.which("mpicc") is None, reason="mpirun or mpicc is missing")
-def test_a_program_of_c_joins_from_mpi(tmp_path: Path) -> None:
-    """Over the header alone: the library is linked without MPI."""
+IN_C = ["mpicc", "-std=c99", "-Wall", "-Wextra", "-Werror", ROOT / "tests/consumers/mpi/main.c"]
+IN_CPP = ["mpicxx", "-std=c++20", "-Wall", "-Wextra", "-Werror", ROOT / "tests/consumers/mpi/main.cpp"]
+IN_FORTRAN = ["mpifort", ROOT / "build/package/waywiser.f90", ROOT / "tests/consumers/mpi/main.f90"]
+
+
+@pytest.mark.parametrize(
+    ("compiles", "said"),
+    [(IN_C, "two groups"), (IN_CPP, "two groups"), (IN_FORTRAN, "a group")],
+    ids=["c", "c++", "fortran"],
+)
+def test_a_program_joins_from_mpi(compiles: list[str | Path], said: str, tmp_path: Path) -> None:
+    """Over the headers alone: the library is linked without MPI."""
     library = ROOT / "build/libwaywiser.so"
+    if not MPIRUN or shutil.which(compiles[0]) is None:
+        pytest.skip(f"mpirun or {compiles[0]} is missing")
     if not library.exists():
         pytest.skip("the library is not built here")
     program = tmp_path / "program"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'src'}", f"-L{library.parent}",
-             f"-Wl,-rpath,{library.parent}"]  # fmt: skip
-    made = finished(["mpicc", *flags, ROOT / "tests/consumers/mpi/main.c", "-lwaywiser", "-o", program])
+    flags = [f"-I{ROOT / 'src'}", f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lwaywiser"]
+    made = subprocess.run([*compiles, *flags, "-o", program], cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert made.returncode == 0, made.stderr
     done = finished([*MPIRUN, "-n", "3", program])
     assert done.returncode == 0, done.stderr
-    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
-    assert sorted(said) == [f"rank {rank}: two groups" for rank in range(3)]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+    assert sorted(lines) == [f"rank {rank}: {said}" for rank in range(3)]
 
 
 def test_from_a_unique_id() -> None:

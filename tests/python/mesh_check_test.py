@@ -49,6 +49,28 @@ def test_an_inverted_cell_is_named_and_its_neighbours_are_not() -> None:
     assert not check_mesh(Mesh(points, mesh.blocks)).good
 
 
+def test_twisted_and_tangled_cells_are_named() -> None:
+    mesh = box((3, 3, 3))
+    corners = mesh.blocks[0][1].copy()
+    corners[5] = corners[5][[0, 1, 2, 3, 6, 7, 4, 5]]
+    assert found(Mesh(mesh.points, [("hexahedron", corners)])) == {"crossed": (5,)}
+    points = mesh.points.copy()
+    place = int(np.flatnonzero((points == points[corners[13]][0]).all(axis=1))[0])
+    points[place, 2] += 1.6 * np.ptp(points[:, 2]) / 3  # past the next point
+    tangled = set(found(Mesh(points, mesh.blocks))["crossed"])
+    assert tangled and tangled <= set(np.flatnonzero((mesh.blocks[0][1] == place).any(axis=1)).tolist())
+    flat = box((3, 3))
+    turned = flat.blocks[0][1].copy()
+    turned[4] = turned[4][[0, 1, 3, 2]]
+    assert "crossed" in found(Mesh(flat.points, [("quad", turned)]))
+
+
+def test_a_hollow_cell_is_no_error() -> None:
+    points = np.array([(0, 0), (3, 0), (1, 1), (0, 3)], float)
+    assert found(Mesh(points, [("quad", [[0, 1, 2, 3]])])) == {}
+    assert found(Mesh(points * (1, -1), [("quad", [[3, 0, 1, 2]])])).keys() <= {"reversed"}
+
+
 def test_cells_that_list_their_corners_backwards_are_no_error() -> None:
     mesh = triangles((4, 4), RANDOM)
     corners = mesh.blocks[0][1].copy()

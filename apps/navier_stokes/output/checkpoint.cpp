@@ -15,6 +15,15 @@ namespace {
 using waywiser::Error;
 using waywiser::ErrorKind;
 
+// A file that cannot be read is a wrong input of this run.
+std::string read_input(const std::filesystem::path& file) {
+  try {
+    return read_file(file);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::invalid_input, error.what());
+  }
+}
+
 // Throws at all ranks what one has failed with.
 void agree(waywiser::Group& group, const std::function<void()>& work) {
   std::string why;
@@ -53,12 +62,12 @@ std::string Checkpoints::named() const {
   std::int64_t code = -1;  // twice the step, and 1 for a `b`
   agree(group_, [&] {
     if (group_.rank() != 0 || !std::filesystem::exists(folder_ / "checkpoint")) return;
-    const std::string text = read_file(folder_ / "checkpoint");
+    const std::string text = read_input(folder_ / "checkpoint");
     std::int64_t step = -1;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), step);
     const std::string_view rest(end, text.data() + text.size());
     if (failed != std::errc() || step < 0 || (rest != "\n" && rest != "b\n"))
-      throw Error(ErrorKind::corrupt, (folder_ / "checkpoint").string() + " is damaged");
+      throw Error(ErrorKind::invalid_input, (folder_ / "checkpoint").string() + " is damaged");
     code = 2 * step + (rest == "b\n" ? 1 : 0);
   });
   group_.broadcast(std::span(&code, 1), 0);
@@ -69,7 +78,7 @@ std::string Checkpoints::named_or_none() const {
   try {
     return named();
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::corrupt) throw;
+    if (error.kind() != ErrorKind::invalid_input) throw;
     return "";
   }
 }
@@ -127,7 +136,7 @@ std::optional<FlowValues> Checkpoints::newest(const FlowValues& like) {
   std::int64_t ranks = 0;
   const auto read = [&](int rank) {
     const std::string file = file_of(newest_, rank).string();
-    return SavedFlow::unpacked(read_file(file), key_, file);
+    return SavedFlow::unpacked(read_input(file), key_, file);
   };
   agree(group_, [&] { ranks = group_.rank() == 0 ? read(0).ranks : 0; });
   group_.broadcast(std::span(&ranks, 1), 0);

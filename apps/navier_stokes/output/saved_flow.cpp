@@ -95,7 +95,7 @@ SavedFlow SavedFlow::unpacked(std::string_view text, const std::string& key, con
   for (const auto list : FlowValues::faces) good = good && reader.take(saved.values.*list);
   good = good && reader.take(sum) && reader.at_end() && sum.size() == 1 && head.size() == 2 && numbers.size() == 4;
   if (!good || sum[0] != sum_of(text.substr(0, text.size() - end)) || !even(saved))
-    throw Error(waywiser::ErrorKind::corrupt, file + " is damaged");
+    throw Error(waywiser::ErrorKind::invalid_input, file + " is damaged");
   saved.ranks = head[0];
   saved.values.steps = head[1];
   saved.values.time = numbers[0];

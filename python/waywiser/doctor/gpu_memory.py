@@ -15,7 +15,13 @@ _REPAIRS = {
     ("ECC Errors", "Unrepairable Memory"): "memory cannot be repaired: the GPU is to be replaced",
     ("ECC Errors", "Aggregate", "SRAM Threshold Exceeded"): "too many errors of the SRAM: the GPU is to be replaced",
 }
-_UNCORRECTED = ("DRAM Uncorrectable", "SRAM Uncorrectable", "SRAM Uncorrectable Parity", "SRAM Uncorrectable SEC-DED")
+_UNCORRECTED = (
+    ("DRAM Uncorrectable",),
+    ("SRAM Uncorrectable",),
+    ("SRAM Uncorrectable Parity",),
+    ("SRAM Uncorrectable SEC-DED",),
+    ("Double Bit", "Total"),  # up to Volta
+)
 
 
 def memory_problems(gpus: dict[str, Section]) -> list[str]:
@@ -23,8 +29,8 @@ def memory_problems(gpus: dict[str, Section]) -> list[str]:
     found = []
     for bus, gpu in gpus.items():
         found += [f"{bus}: {text}" for keys, text in _REPAIRS.items() if nvidia.value(gpu, *keys) == "Yes"]
-        lost = [name for name in _UNCORRECTED if nvidia.is_above(gpu, "ECC Errors", "Volatile", name)]
-        found += [f"{bus}: {name} {nvidia.value(gpu, 'ECC Errors', 'Volatile', name)}" for name in lost]
+        lost = [names for names in _UNCORRECTED if nvidia.is_above(gpu, "ECC Errors", "Volatile", *names)]
+        found += [f"{bus}: {' '.join(names)} {nvidia.value(gpu, 'ECC Errors', 'Volatile', *names)}" for names in lost]
         action = nvidia.value(gpu, "GPU Recovery Action")
         if action not in ("", "None", "N/A"):
             found.append(f"{bus}: the driver asks for {action!r}")

@@ -17,6 +17,7 @@ NAMED = 5  # cells of a finding
 MOST_SKEWNESS, MOST_ANGLE = 4.0, 70.0
 _SAME_POINT = 1e-9  # of the mesh's extent
 _FLAT_CELL = 1e-12  # of the cube of a cell's extent
+_NO_TURN = 1e-9  # of the square of a face's greatest turn: its sides are in line there
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,11 @@ class MeshCheck:
 def check_mesh(mesh: Mesh) -> MeshCheck:
     """Looks at each cell and face.
 
-    Errors: cells without volume; cells that fold over their neighbours ("inverted"); faces of more than two cells;
-    cells that lie where another lies, with points of their own ("doubled"); cracks, where two faces lie on each other
-    with points of their own. Notes: cells that list their corners the other way round ("reversed"); repeated corners,
-    as prisms written as hexahedra have them; faces that are too skewed or not orthogonal; several parts; points of no
-    cell.
+    Errors: cells without volume; cells that fold over their neighbours ("inverted"); cells with a face of four corners
+    two of whose sides cross ("crossed"), as of twisted or tangled hexahedra; faces of more than two cells; cells that
+    lie where another lies, with points of their own ("doubled"); cracks, where two faces lie on each other with points
+    of their own. Notes: cells that list their corners the other way round ("reversed"); repeated corners, as prisms
+    written as hexahedra have them; faces that are too skewed or not orthogonal; several parts; points of no cell.
 
     Raises InputError for a surface in space, whose cells have no volume.
     """
@@ -97,6 +98,7 @@ def check_mesh(mesh: Mesh) -> MeshCheck:
     found = [
         _finding("flat", "cells without volume", _flat(mesh, shapes), True),
         _finding("inverted", "cells that fold over their neighbours", folded, True),
+        _finding("crossed", "cells with a face whose sides cross", _crossed(mesh), True),
         _finding("crowded", "cells at faces of more than two cells", _crowded(mesh), True),
         _finding("doubled", "cells that lie where another lies", _doubled(mesh, merged), True),
         _finding("cracks", "cells at a crack: faces on each other, each with its points", _cracks(mesh, merged), True),
@@ -170,6 +172,28 @@ def _folded(shapes: Shapes, part: Numbers, alike: NDArray[np.bool_]) -> tuple[Nu
     most = np.bincount(part, sign)
     folded = (sign != 0) & (sign * np.where(most == 0, 1, most)[part] < 0)
     return np.flatnonzero(folded), np.flatnonzero(~folded & (shapes.volume < 0))
+
+
+def _crossed(mesh: Mesh) -> Numbers:
+    """Where two corners of a face, in two dimensions of a cell, turn one way and two the other: the sides of a hollow
+    one do not cross, and one of its corners turns the other way."""
+    corners, owners = _quads(mesh) if mesh.is_flat else mesh.each_face()
+    points = np.pad(mesh.points, ((0, 0), (0, 3 - mesh.points.shape[1])))[corners]
+    turns = np.cross(np.roll(points, -1, axis=1) - points, np.roll(points, 1, axis=1) - points)
+    beside = (turns * turns[:, :1]).sum(axis=2)
+    largest = (turns**2).sum(axis=2).max(axis=1, initial=0)
+    crossed: Numbers = owners[(beside < -_NO_TURN * largest[:, None]).sum(axis=1) == 2]
+    return crossed
+
+
+def _quads(mesh: Mesh) -> tuple[Numbers, Numbers]:
+    """The corners of the quadrilaterals, and their numbers."""
+    found, first = [(np.zeros((0, WIDEST), np.int64), np.zeros(0, np.int64))], 0
+    for kind, corners in mesh.blocks:
+        if kind == "quad":
+            found.append((corners, np.arange(first, first + len(corners))))
+        first += len(corners)
+    return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
 
 
 def _crowded(mesh: Mesh) -> Numbers:

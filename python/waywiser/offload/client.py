@@ -54,7 +54,7 @@ class RemoteGpu:
 
     @property
     def encrypted_by(self) -> str:
-        """ "openssl" or "kernel"; empty within a machine, and before the first call that waits. Raises nothing."""
+        """ "openssl" or "kernel"; empty within a machine, where nothing is encrypted. Raises nothing."""
         return self._core.encrypted_by
 
     @property

@@ -7,6 +7,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/network/encryption.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group_state.hpp"
@@ -187,7 +188,11 @@ std::string Group::why_staged(int rank) const {
 std::string Group::encrypted_by(int rank) const {
   state_->core->check_rank(rank, "encrypted_by of");
   const std::lock_guard lock(*state_->core);
-  return state_->session().engine().encrypted_by(state_->core->members().peer(rank));
+  Session& session = state_->session();
+  const auto peer = state_->core->members().peer(rank);
+  const std::string by = session.engine().encrypted_by(peer);
+  const bool is_to_come = by.empty() && session.engine().is_encrypted(peer);
+  return is_to_come ? wanted_encryption(session.options().chooser.get()) : by;
 }
 
 bool authenticated(const Group& group) {

@@ -40,6 +40,15 @@ program consumer
   call check(ww_maxloc(group, c_loc(x), spread(int(10 * me, c_int64_t), 1, n), c_loc(total), places, int(n, c_size_t), &
     ww_float64))
   if (any(total /= ranks) .or. any(places /= 10 * (ranks - 1))) error stop 'maxloc'
+  call check(ww_minloc(group, c_loc(x), spread(int(10 * me, c_int64_t), 1, n), c_loc(total), places, int(n, c_size_t), &
+    ww_float64))
+  if (any(total /= 1) .or. any(places /= 0)) error stop 'minloc'
+  flags = [ibset(0_c_int64_t, me), int(me, c_int64_t)]
+  call check(ww_all_reduce(group, c_loc(flags), c_loc(flags), 2_c_size_t, ww_int64, ww_bor, ww_wait))
+  if (flags(1) /= 2_c_int64_t**ranks - 1) error stop 'bor'
+  call check(ww_all_reduce(group, c_loc(flags), c_loc(flags), 2_c_size_t, ww_int64, ww_land, ww_wait))
+  if (any(flags /= [1, merge(1, 0, ranks > 1)])) error stop 'land'
+  flags = 0
 
   call check(ww_prepare_collective(group, 'all_reduce'//c_null_char, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, &
     ww_max, 0, prepared))
@@ -76,7 +85,8 @@ program consumer
 
   call exchange_a_grid()
   call meet_without_a_launcher()
-  if (ww_local_size(group) /= ranks .or. ww_failure(group) /= ww_ok) error stop 'the ranks of this machine'
+  call parts_of_the_group()
+  if (ww_failure(group) /= ww_ok) error stop 'the group has failed'
 
   if (ww_barrier(c_null_ptr, ww_wait) /= ww_invalid_input) error stop 'a barrier of no group'
   if (ww_error_text() /= 'the group is NULL') error stop 'the text of the error'
@@ -105,6 +115,20 @@ contains
     call ww_group_free(other)
   end subroutine
 
+
+  ! Those of this machine, which are all; and one of this rank alone, whose end is not that of the others.
+  subroutine parts_of_the_group()
+    type(c_ptr) :: part
+    if (ww_local_rank(group) /= me .or. ww_local_size(group) /= ranks) error stop 'the ranks of this machine'
+    call check(ww_split_by_machine(group, -me, part))
+    if (ww_rank(part) /= ranks - 1 - me .or. ww_size(part) /= ranks) error stop 'a group of this machine'
+    call ww_group_free(part)
+    call check(ww_split_apart(group, me, 0, part))
+    call check(ww_abort(part, 'out of fuel'//c_null_char))
+    if (ww_failure(part) == ww_ok) error stop 'an abort'
+    if (index(ww_error_text(), 'out of fuel') == 0) error stop 'why a group was ended'
+    call ww_group_free(part)
+  end subroutine
 
   ! Columns are cut over the ranks; the whole grid is periodic in both directions.
   subroutine exchange_a_grid()

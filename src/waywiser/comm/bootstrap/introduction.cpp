@@ -33,6 +33,8 @@ std::string link_target(const char* link) {
   return length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : "";
 }
 
+bool is_within(const Introduction& rank) { return rank.machine_id == rank.system; }
+
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
 
 // "1.13.1" -> "1.13": the rest does not affect compatibility.
@@ -142,6 +144,11 @@ std::string difference(const Introduction& root, const Introduction& other) {
   if (other.encrypted.empty() != root.encrypted.empty())
     return who + (root.encrypted.empty() ? "encrypts, rank 0 does not" : "does not encrypt, rank 0 does") +
            ": WAYWISER_ENCRYPT is to be the same for all";
+  // A rank that takes the job for one within a machine opens no network.
+  if (other.system == root.system && is_within(other) != is_within(root))
+    return who +
+           (is_within(other) ? "has no WAYWISER_MACHINE, rank 0 has one" : "has a WAYWISER_MACHINE, rank 0 has none") +
+           ": either all ranks of a machine have one, or none";
   if (other.plan != root.plan) return who + "follows plan " + or_none(other.plan) + ", rank 0 " + or_none(root.plan);
   return {};
 }

@@ -42,6 +42,8 @@ bool wants_kernel(const Chooser* chooser) {
 
 }  // namespace
 
+std::string wanted_encryption(const Chooser* chooser) { return wants_kernel(chooser) ? "kernel" : "openssl"; }
+
 bool wants_encryption() { return switched_on("WAYWISER_ENCRYPT"); }
 
 std::unique_ptr<EncryptedMessages> encrypted_messages(const Launch& launch, const Chooser* chooser) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "waywiser/comm/bootstrap/launch.hpp"
 #include "waywiser/comm/network/encrypted_messages.hpp"
@@ -15,5 +16,7 @@ bool wants_encryption();
 // kernel can. Throws unavailable without OpenSSL's libssl, without a secret, or if the variable requires a kernel that
 // can encrypt and it cannot; io.
 std::unique_ptr<EncryptedMessages> encrypted_messages(const Launch& launch, const Chooser* chooser);
+// What is to encrypt them, known before the first connection: "openssl" or "kernel".
+std::string wanted_encryption(const Chooser* chooser);
 
 }  // namespace waywiser
