@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ from made_up_nixl import (
     DRAM,
     MIB,
     NOT_FOUND,
+    NOT_SUPPORTED,
     PATIENCE,
     UNDER_WAY,
     VRAM,
@@ -24,6 +28,8 @@ from made_up_nixl import (
     share,
     transfer,
 )
+
+MAGIC = 0x32_6C_78_69_6E_2D_77_77  # of the plug-in's connections
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +204,52 @@ def test_pages_stay_locked_while_a_copy_is_under_way(
         assert pair.one.ask("a wait") == DONE
         (line,) = owner.end()
         assert line.endswith("held a memory that was deregistered")
+
+
+class Stranger:
+    """A process of the user that orders copies without the plug-in."""
+
+    def __init__(self, about: str, process: int) -> None:
+        name = bytes.fromhex(about).decode().split()[2]
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(PATIENCE)
+        self._socket.connect(f"\0waywiser-nixl-{name}")
+        self._socket.sendall(struct.pack("<QQ", MAGIC, 1) + b"x")
+        reply, (descriptor,), _, _ = socket.recv_fds(self._socket, 32, 1)
+        os.close(descriptor)
+        _, proof, word, has_driver = struct.unpack("<4Q", reply)
+        with Path(f"/proc/{process}/mem").open("rb") as memory:
+            memory.seek(proof)
+            found, *self.key = struct.unpack("<3Q", memory.read(24))
+        assert (found, has_driver) == (word, 1)
+
+    def order(self, key: list[int], host: tuple[int, int], range: tuple[int, int], handle: bytes = b"") -> int | None:
+        """The status; None: the connection is closed."""
+        body = struct.pack("<3Q6I", *key, 7, 1, 1, 1, 1, 1, 0)
+        body += handle.ljust(64, b"\0") + struct.pack("<3Q", 0, 4096, range[1])
+        body += struct.pack("<2I", *host) + struct.pack("<4Q", 4096, range[1], *range)
+        self._socket.sendall(struct.pack("<Q", 1 << 63 | len(body)) + body)
+        answer = self._socket.recv(16, socket.MSG_WAITALL)
+        return struct.unpack("<Qq", answer)[1] if answer else None
+
+
+def test_orders_are_not_trusted(made: Path, cuda: Path) -> None:
+    with Process(made, driver=cuda) as owner:
+        about = owner.ask("b start")
+        address, _, blob, _ = owner.ask("b memory host 8192 3").split()
+        owner.ask(f"b memory gpu 8192 3 {VRAM}")
+        at, number = int(address), struct.unpack("<2I", bytes.fromhex(blob)[8:16])
+        before = owner.ask("b sum host 0 8192")
+        stranger = Stranger(about, owner.child.pid)
+        for host, range in (
+            ((number[0], number[1] + 1), (at, 64)),  # registered no more
+            ((1 << 30, 1), (at, 64)),
+            (number, (at + 8192 - 63, 64)),
+            (number, (at - 1, 64)),
+            ((number[0] + 1, 1), (at, 64)),  # of a GPU
+        ):
+            assert stranger.order(stranger.key, host, range) == int(NOT_FOUND), (host, range)
+        assert stranger.order(stranger.key, number, (at, 64), b"no handle") == int(NOT_SUPPORTED)
+        assert stranger.order([stranger.key[0], stranger.key[1] ^ 1], number, (at, 64)) is None
+        assert owner.ask("b sum host 0 8192") == before
+        owner.end()
