@@ -18,7 +18,7 @@
 namespace waywiser_nixl {
 namespace {
 
-constexpr std::string_view kind = "waywiser-nixl-1";
+constexpr std::string_view kind = "waywiser-nixl-2";
 constexpr std::size_t name_letters = 32;
 constexpr std::size_t machine_letters = 36;
 constexpr std::string_view hexadecimal = "0123456789abcdef";

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "copy_order.hpp"
 #include "memory_table.hpp"
 
 namespace waywiser_nixl {
@@ -46,12 +47,19 @@ struct Greeting {
 };
 struct Reply {
   std::uint64_t magic;
-  std::uint64_t word_address;  // where the word stands in that process, to try whether its memory can be read
+  std::uint64_t proof_address;  // where a Proof stands in that process, to try whether its memory can be read
   std::uint64_t word;
+  std::uint64_t has_driver;  // of CUDA: it may be asked to copy
 };
-inline constexpr std::uint64_t magic = 0x31'6c'78'69'6e'2d'77'77;
+struct Proof {
+  std::uint64_t word = 0;
+  Key key{};  // to order copies with
+};
+inline constexpr std::uint64_t magic = 0x32'6c'78'69'6e'2d'77'77;
 inline constexpr std::size_t longest_name = 4096;
 inline constexpr std::size_t longest_notification = std::size_t{64} << 20;
+// A frame to an agent is its length in bytes, with this if it is an order and not a notification, and its bytes.
+inline constexpr std::uint64_t is_order = std::uint64_t{1} << 63;
 
 struct OtherEnd {
   pid_t process = 0;

@@ -45,7 +45,7 @@ Engine::Engine(const EngineStart& start)
       address_(new_address()),
       plan_(option(start, "plan")),
       table_(std::make_shared<OwnMemoryTable>()),
-      post_office_(address_.socket, table_->descriptor()),
+      post_office_(address_.socket, table_),
       self_(std::make_shared<Peer>(table_, [this](const std::string& text) { post_office_.keep(agent_, text); })),
       workers_(plan_.threads()) {
   if (agent_.size() > longest_name) throw Refusal(Status::invalid, "the name of an agent is too long");
@@ -63,7 +63,7 @@ Status Engine::add_memory(const NamedRange& memory, const MemoryKind& kind, Meta
     if (kind != MemoryKind::dram && !on_gpu)
       throw Refusal(Status::not_supported, "only memory of hosts (DRAM) and of CUDA's GPUs (VRAM) is served");
     const GpuExport shared = on_gpu ? gpu->share(memory.address, memory.bytes) : GpuExport{};
-    const MemoryNumber number = table_->add({memory.address, memory.bytes, shared.offset});
+    const MemoryNumber number = table_->add({memory.address, memory.bytes, shared.offset}, !on_gpu);
     made = std::make_unique<OwnMemory>(number, kind, shared).release();
     return Status::success;
   });

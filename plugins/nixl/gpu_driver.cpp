@@ -117,6 +117,14 @@ std::uint64_t GpuDriver::open(const GpuExport& shared) const {
   return base;
 }
 
+std::uint64_t GpuDriver::allocated_bytes(std::uint64_t base) const {
+  const Inside inside(functions_);
+  Functions::Address first = 0;
+  std::size_t size = 0;
+  check(functions_.range_of(&first, &size, base), "an allocation of GPU memory");
+  return first == base ? size : 0;
+}
+
 void GpuDriver::close(std::uint64_t base) const noexcept {
   told([&] {
     const Inside inside(functions_);

@@ -28,6 +28,8 @@ class GpuDriver {
   // Where the allocation lies in this process; close() ends that.
   std::uint64_t open(const GpuExport& shared) const;  // throws Refusal
   void close(std::uint64_t base) const noexcept;
+  // Of the allocation that lies there, in this process. Throws Refusal.
+  std::uint64_t allocated_bytes(std::uint64_t base) const;
 
   // As many bytes on both sides; each in memory of a GPU or of this process. Complete when it returns. Throws Refusal.
   void copy(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const;

@@ -70,19 +70,58 @@ bool MemoryTable::bounds(MemoryNumber number, MemoryBounds& found) const noexcep
   return true;
 }
 
-OwnMemoryTable::OwnMemoryTable() : MemoryTable(new_file()) {}
-
-OwnMemoryTable::~OwnMemoryTable() {
-  const auto deadline = Clock::now() + patience;
-  for (std::uint32_t slot = 0; slot < unused_; ++slot) end(slot, deadline);
+HeldMemories::HeldMemories(std::shared_ptr<const MemoryTable> table, std::span<const MemoryNumber> memories)
+    : table_(std::move(table)) {
+  held_.reserve(memories.size());
+  for (const MemoryNumber& each : memories) {
+    if (table_->hold(each)) {
+      held_.push_back(each);
+      continue;
+    }
+    let_go();
+    throw Refusal(Status::not_found, "a memory of a transfer has been deregistered");
+  }
 }
 
-MemoryNumber OwnMemoryTable::add(const MemoryBounds& bounds) {
+HeldMemories::~HeldMemories() { let_go(); }
+
+void HeldMemories::let_go() const noexcept {
+  for (const MemoryNumber& each : held_) table_->let_go(each);
+}
+
+void OwnPages::lock(const MemoryBounds& bounds) {
+  std::call_once(once_, [&] {
+    if (const GpuDriver* gpu = GpuDriver::find())
+      locked_.emplace(*gpu, reinterpret_cast<void*>(bounds.address), bounds.bytes);
+  });
+}
+
+OwnMemoryTable::OwnMemoryTable() : MemoryTable(new_file()) {}
+
+// Pages that a GPU may be copying stay locked: nobody tells when it has ended.
+OwnMemoryTable::~OwnMemoryTable() {
+  static auto* const never_let_go = new std::vector<std::shared_ptr<OwnPages>>;
+  static std::mutex mutex;
+  const auto deadline = Clock::now() + patience;
+  for (std::uint32_t slot = 0; slot < pages_.size(); ++slot) {
+    if (end(slot, deadline)) continue;
+    const std::lock_guard lock(mutex);
+    never_let_go->push_back(std::move(pages_[slot]));
+  }
+}
+
+MemoryNumber OwnMemoryTable::add(const MemoryBounds& bounds, bool on_host) {
   const std::lock_guard lock(mutex_);
-  if (free_.empty() && unused_ == slots)
+  free_late_ones();
+  if (free_.empty() && pages_.size() == slots)
     throw Refusal(Status::not_allowed, "an agent has at most " + std::to_string(slots) + " registered memories");
-  const std::uint32_t slot = free_.empty() ? unused_++ : free_.back();
-  if (!free_.empty()) free_.pop_back();
+  if (free_.empty()) {
+    pages_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(pages_.size() - 1));
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  pages_[slot] = on_host ? std::make_shared<OwnPages>() : nullptr;
   MemorySlot& memory = at(slot);
   const auto turn = static_cast<std::uint32_t>(turn_of(memory.state.load()) + 1);
   memory.address = bounds.address;
@@ -94,16 +133,47 @@ MemoryNumber OwnMemoryTable::add(const MemoryBounds& bounds) {
 }
 
 bool OwnMemoryTable::remove(MemoryNumber number) {
-  if (!end(number.slot, Clock::now() + patience)) return false;  // this slot is not used again
+  const bool ended = end(number.slot, Clock::now() + patience);
+  std::shared_ptr<OwnPages> pages;  // unlocked without the lock, as it takes a while
   const std::lock_guard lock(mutex_);
-  free_.push_back(number.slot);
+  free_late_ones();
+  (ended ? free_ : late_).push_back(number.slot);
+  if (ended) pages = std::move(pages_[number.slot]);
+  return ended;
+}
+
+void OwnMemoryTable::free_late_ones() {
+  std::erase_if(late_, [this](std::uint32_t slot) {
+    if (is_held(slot)) return false;
+    pages_[slot] = nullptr;
+    free_.push_back(slot);
+    return true;
+  });
+}
+
+bool OwnMemoryTable::is_host(MemoryNumber number) {
+  const std::lock_guard lock(mutex_);
+  return number.slot < pages_.size() && pages_[number.slot] != nullptr;
+}
+
+bool OwnMemoryTable::lock_pages(MemoryNumber number) {
+  std::shared_ptr<OwnPages> pages;
+  {
+    const std::lock_guard lock(mutex_);
+    if (number.slot < pages_.size()) pages = pages_[number.slot];
+  }
+  if (!pages) return false;
+  pages->lock({at(number.slot).address, at(number.slot).bytes, 0});
   return true;
 }
 
+bool OwnMemoryTable::is_held(std::uint32_t slot) const {
+  return (at(slot).state.load(std::memory_order_acquire) & holders) != 0;
+}
+
 bool OwnMemoryTable::end(std::uint32_t slot, Clock::time_point deadline) {
-  std::atomic<std::uint64_t>& state = at(slot).state;
-  state.fetch_and(~registered, std::memory_order_acq_rel);
-  while ((state.load(std::memory_order_acquire) & holders) != 0) {
+  at(slot).state.fetch_and(~registered, std::memory_order_acq_rel);
+  while (is_held(slot)) {
     if (Clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }

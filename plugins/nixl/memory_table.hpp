@@ -4,8 +4,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
+
+#include "gpu_driver.hpp"
 
 namespace waywiser_nixl {
 
@@ -59,23 +64,56 @@ class MemoryTable {
   MemorySlot* memories_ = nullptr;
 };
 
+// Holds memories of a table while it lives. Throws Refusal if one is not registered any more.
+class HeldMemories {
+ public:
+  HeldMemories(std::shared_ptr<const MemoryTable> table, std::span<const MemoryNumber> memories);
+  HeldMemories(const HeldMemories&) = delete;
+  HeldMemories& operator=(const HeldMemories&) = delete;
+  ~HeldMemories();
+
+ private:
+  void let_go() const noexcept;
+
+  const std::shared_ptr<const MemoryTable> table_;
+  std::vector<MemoryNumber> held_;
+};
+
+// Of a host memory: its pages are locked for GPUs, once, from before its first transfer with one.
+class OwnPages {
+ public:
+  void lock(const MemoryBounds& bounds);
+
+ private:
+  std::once_flag once_;
+  std::optional<LockedPages> locked_;
+};
+
 // Of this agent.
 class OwnMemoryTable : public MemoryTable {
  public:
   OwnMemoryTable();            // throws Refusal
   ~OwnMemoryTable() override;  // removes all
 
-  MemoryNumber add(const MemoryBounds& bounds);  // throws Refusal
+  MemoryNumber add(const MemoryBounds& bounds, bool on_host);  // throws Refusal
   // Waits until nobody holds it: a part of a transfer, or a process that has died meanwhile, for which there is a
-  // deadline. False: the deadline has passed.
+  // deadline. False: the deadline has passed. Locked pages stay locked then until nobody holds the memory.
   bool remove(MemoryNumber number);
+
+  bool is_host(MemoryNumber number);  // of one that is held
+  // Of a host memory that is held, or cannot be removed now, as its owner is in a call with it. Takes a while the first
+  // time. False: it is not host memory.
+  bool lock_pages(MemoryNumber number);
 
  private:
   bool end(std::uint32_t slot, Clock::time_point deadline);
+  bool is_held(std::uint32_t slot) const;
+  void free_late_ones();
 
   std::mutex mutex_;
   std::vector<std::uint32_t> free_;
-  std::uint32_t unused_ = 0;  // this slot and those behind it
+  std::vector<std::uint32_t> late_;               // removed, and held even so
+  std::vector<std::shared_ptr<OwnPages>> pages_;  // by slot; null: of GPU memory, or none
 };
 
 }  // namespace waywiser_nixl

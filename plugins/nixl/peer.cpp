@@ -1,5 +1,6 @@
 #include "peer.hpp"
 
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,15 @@ namespace waywiser_nixl {
 namespace {
 
 constexpr std::chrono::seconds patience{10};
+// Of an order: the owner may have to lock all pages of its memories first.
+constexpr std::size_t least_bytes_in_a_millisecond = 1'000'000;
+constexpr std::chrono::milliseconds most_patience = std::chrono::minutes(10);
+
+Status status_from(std::int64_t number) {
+  for (const Status each : {Status::success, Status::not_supported, Status::not_found, Status::mismatch})
+    if (number == static_cast<std::int64_t>(each)) return each;
+  return Status::backend_error;
+}
 
 // The system calls themselves: sanitizers would take the other process's addresses for those of this one.
 long copy_between(pid_t process, Operation operation, std::span<const iovec> local, std::span<const iovec> remote) {
@@ -83,36 +93,125 @@ Peer::Peer(const std::string& own_name, const AgentAddress& address) {
   if (!here_) try_memory(reply);
 }
 
-void Peer::try_memory(const Reply& reply) const {
-  std::uint64_t word = 0;
-  const iovec mine{&word, sizeof word}, its{reinterpret_cast<void*>(reply.word_address), sizeof word};
+void Peer::try_memory(const Reply& reply) {
+  Proof proof;
+  const iovec mine{&proof, sizeof proof}, its{reinterpret_cast<void*>(reply.proof_address), sizeof proof};
   const long got = copy_between(process_, Operation::read, {&mine, 1}, {&its, 1});
   if (got < 0 && (errno == EPERM || errno == ENOSYS)) throw Refusal(Status::not_supported, why_forbidden());
-  if (got != sizeof word || word != reply.word) throw Refusal(Status::not_supported, "its memory cannot be read");
+  if (got != sizeof proof || proof.word != reply.word)
+    throw Refusal(Status::not_supported, "its memory cannot be read");
+  key_ = proof.key;
+  takes_orders_ = reply.has_driver != 0;
 }
 
 void Peer::notify(const std::string& message) {
   if (message.size() > longest_notification)
     throw Refusal(Status::invalid, "a notification has at most " + std::to_string(longest_notification) + " bytes");
   if (keep_) return keep_(message);
-  const std::uint64_t bytes = message.size();
-  std::string frame(reinterpret_cast<const char*>(&bytes), sizeof bytes);
-  frame += message;
+  if (!send_frame(0, message))
+    throw Refusal(Status::disconnected, "an agent of process " + std::to_string(process_) + " takes no notifications");
+}
+
+bool Peer::send_frame(std::uint64_t kind, const std::string& body) {
+  const std::uint64_t head = kind | body.size();
+  std::string frame(reinterpret_cast<const char*>(&head), sizeof head);
+  frame += body;
   const std::lock_guard lock(sending_);
-  if (!gone() && send_all(socket_, frame, Clock::now() + patience)) return;
-  set_gone();  // a part of it may be on its way
-  throw Refusal(Status::disconnected, "an agent of process " + std::to_string(process_) + " takes no notifications");
+  if (!gone() && send_all(socket_, frame, Clock::now() + patience)) return true;
+  gone_.store(true, std::memory_order_release);  // a part of it may be on its way
+  return false;
+}
+
+bool Peer::order(CopyOrder order, std::shared_ptr<const void> held) {
+  order.key = key_;
+  {
+    const std::lock_guard lock(ordering_);
+    order.number = ++last_order_;
+    ordered_[order.number].held = std::move(held);
+  }
+  if (!send_frame(is_order, text_of(order))) {  // it has not come whole
+    const std::lock_guard lock(ordering_);
+    ordered_.erase(order.number);
+    throw Refusal(Status::disconnected, "process " + std::to_string(process_) + " takes no orders to copy");
+  }
+  const Status status = wait_for_answer(order.number, patience_for(order));
+  if (status == Status::success) return true;
+  const std::string process = "process " + std::to_string(process_);
+  if (status != Status::not_supported)
+    throw Refusal(status, process + " has not copied between its memory and a GPU's: it says why");
+  takes_orders_ = false;
+  say(process + " cannot copy between its memory and a GPU's, and says why: bytes go through buffers");
+  return false;
+}
+
+std::chrono::milliseconds Peer::patience_for(const CopyOrder& order) const {
+  std::uint64_t bytes = bytes_of(order.host_ranges);
+  for (const MemoryNumber& each : order.host_memories)
+    if (MemoryBounds found; table_->bounds(each, found)) bytes += std::min<std::uint64_t>(found.bytes, 1ULL << 50);
+  const auto longer = std::chrono::milliseconds(bytes / least_bytes_in_a_millisecond);
+  return std::min<std::chrono::milliseconds>(patience + longer, most_patience);
+}
+
+Status Peer::wait_for_answer(std::uint64_t number, std::chrono::milliseconds longest) {
+  std::unique_lock lock(ordering_);
+  const auto found = ordered_.find(number);
+  const auto is_over = [&] { return found->second.answer || ended_; };
+  if (answered_.wait_for(lock, longest, is_over)) {
+    const std::optional<Status> answer = found->second.answer;
+    ordered_.erase(found);
+    if (answer) return *answer;
+    throw Refusal(Status::disconnected, "process " + std::to_string(process_) + " has ended");
+  }
+  found->second.is_late = true;  // it may be copying: the memories stay held
+  throw Refusal(Status::backend_error, "process " + std::to_string(process_) +
+                                           " has not answered an order to copy in " + std::to_string(longest.count()) +
+                                           " ms");
+}
+
+bool Peer::hear() {
+  std::array<char, 4096> room{};
+  for (;;) {
+    const ssize_t got = ::recv(socket_.number(), room.data(), room.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
+    if (got < 0) return true;
+    heard_.append(room.data(), static_cast<std::size_t>(got));
+    std::size_t done = 0;
+    const std::lock_guard lock(ordering_);
+    for (OrderAnswer answer{}; heard_.size() - done >= sizeof answer; done += sizeof answer) {
+      std::memcpy(&answer, heard_.data() + done, sizeof answer);
+      const auto found = ordered_.find(answer.number);
+      if (found == ordered_.end()) continue;
+      found->second.answer = status_from(answer.status);
+      if (found->second.is_late) ordered_.erase(found);
+    }
+    heard_.erase(0, done);
+    answered_.notify_all();
+  }
+}
+
+void Peer::set_ended() {
+  gone_.store(true, std::memory_order_release);
+  const std::lock_guard lock(ordering_);
+  ended_ = true;
+  std::erase_if(ordered_, [](const auto& each) { return each.second.is_late; });
+  answered_.notify_all();
 }
 
 void Peer::copy(Operation operation, Memories local, Memories remote) const {
   if (!local.on_gpu && !remote.on_gpu) return copy_on_host(operation, local.ranges, remote.ranges);
   if (gone()) throw Refusal(Status::disconnected, "process " + std::to_string(process_) + " has ended");
   if (remote.on_gpu || here_) return gpu_->copy(operation, local.ranges, remote.ranges);
+  NextRanges mine(local.ranges), its(remote.ranges);
+  for (std::vector<iovec> part; !(part = mine.take(most_part_bytes)).empty();)
+    copy_by_buffer(operation, part, its.take(most_part_bytes));
+}
+
+void Peer::copy_by_buffer(Operation operation, std::span<const iovec> local, std::span<const iovec> remote) const {
   std::unique_ptr<BounceBuffer> buffer = take_buffer();
-  const iovec between = buffer->for_bytes(bytes_of(local.ranges));
-  const auto on_gpu = [&] { gpu_->copy(operation, local.ranges, {&between, 1}); };
+  const iovec between = buffer->for_bytes(bytes_of(local));
+  const auto on_gpu = [&] { gpu_->copy(operation, local, {&between, 1}); };
   if (operation == Operation::write) on_gpu();
-  copy_on_host(operation, {&between, 1}, remote.ranges);
+  copy_on_host(operation, {&between, 1}, remote);
   if (operation == Operation::read) on_gpu();
   const std::lock_guard lock(resting_);
   buffers_.push_back(std::move(buffer));
@@ -131,7 +230,14 @@ std::uint64_t Peer::open_gpu_memory(const GpuExport& shared) {
   }
 }
 
+// What it has been asked to copy and has not answered stays held: it may be copying.
 Peer::~Peer() {
+  static auto* const never_let_go = new std::vector<std::shared_ptr<const void>>;
+  static std::mutex mutex;
+  for (auto& [_, each] : ordered_) {
+    const std::lock_guard lock(mutex);
+    never_let_go->push_back(std::move(each.held));
+  }
   for (const auto& each : opened_) gpu_->close(each.second);
 }
 

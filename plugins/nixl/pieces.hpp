@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace waywiser_nixl {
 
@@ -27,5 +28,26 @@ inline std::size_t bytes_of(std::span<const iovec> memories) {
   for (const iovec& memory : memories) bytes += memory.iov_len;
   return bytes;
 }
+
+// A list of ranges, from which as many bytes as wanted are taken in turn.
+class NextRanges {
+ public:
+  explicit NextRanges(std::span<const iovec> all) : all_(all) {}
+  std::vector<iovec> take(std::size_t bytes) {
+    std::vector<iovec> taken;
+    while (bytes > 0 && !all_.empty()) {
+      const std::size_t length = std::min(bytes, all_.front().iov_len - done_);
+      taken.push_back({static_cast<char*>(all_.front().iov_base) + done_, length});
+      bytes -= length;
+      done_ += length;
+      if (done_ == all_.front().iov_len) all_ = all_.subspan(1), done_ = 0;
+    }
+    return taken;
+  }
+
+ private:
+  std::span<const iovec> all_;
+  std::size_t done_ = 0;  // of the first one
+};
 
 }  // namespace waywiser_nixl

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,14 +23,22 @@ constexpr std::size_t read_bytes = 65536;
 // What an event is about: these two, or a peer or a caller by number.
 constexpr std::uint64_t stop = 0, knock = 1, first_number = 2, of_peers = std::uint64_t{1} << 63;
 
+Proof new_proof() {
+  Proof made;
+  if (::getrandom(&made, sizeof made, 0) != static_cast<ssize_t>(sizeof made))
+    throw Refusal(Status::backend_error, "no random numbers");
+  return made;
+}
+
 }  // namespace
 
-PostOffice::PostOffice(const std::string& socket_name, int table_descriptor)
+PostOffice::PostOffice(const std::string& socket_name, const std::shared_ptr<OwnMemoryTable>& table)
     : listener_(listen_at(socket_name)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      table_descriptor_(table_descriptor),
-      word_(std::hash<std::string>{}(socket_name)) {
+      table_descriptor_(table->descriptor()),
+      proof_(new_proof()),
+      copies_(table) {
   if (!events_ || !stop_event_ || !listen_to(stop_event_.number(), stop) || !listen_to(listener_.number(), knock))
     throw Refusal(Status::backend_error, "no events of sockets");
   thread_ = quiet_thread([this] { run(); });
@@ -53,7 +62,7 @@ bool PostOffice::listen_to(int socket, std::uint64_t number) const {
   return ::epoll_ctl(events_.number(), EPOLL_CTL_ADD, socket, &event) == 0;
 }
 
-// A peer sends nothing after its reply: whatever is heard is its end. The end of this socket ends the watch.
+// The end of this socket ends the watch.
 void PostOffice::watch(const std::shared_ptr<Peer>& peer) {
   const std::lock_guard lock(mutex_);
   std::erase_if(peers_, [](const auto& each) { return each.second.expired(); });
@@ -62,12 +71,13 @@ void PostOffice::watch(const std::shared_ptr<Peer>& peer) {
   if (!listen_to(peer->socket().number(), number)) throw Refusal(Status::backend_error, "no events of a socket");
 }
 
-void PostOffice::peer_ended(std::uint64_t number) {
+void PostOffice::hear_peer(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = peers_.find(number);
   if (found == peers_.end()) return;
   if (const auto peer = found->second.lock()) {
-    peer->set_gone();
+    if (peer->hear()) return;
+    peer->set_ended();
     ::epoll_ctl(events_.number(), EPOLL_CTL_DEL, peer->socket().number(), nullptr);
   }
   peers_.erase(found);
@@ -104,7 +114,7 @@ void PostOffice::run() {
       if (number == knock) {
         accept_callers();
       } else if ((number & of_peers) != 0) {
-        peer_ended(number);
+        hear_peer(number);
       } else if (const auto caller = callers_.find(number); caller != callers_.end() && !hear(caller->second)) {
         callers_.erase(caller);
       }
@@ -122,38 +132,52 @@ void PostOffice::accept_callers() {
     if (callers_.size() >= most_callers || other_end(accepted).user != ::geteuid()) continue;
     const std::uint64_t number = first_number + next_caller_++;
     if (!listen_to(accepted.number(), number)) continue;
-    callers_[number].socket = std::move(accepted);
+    callers_[number] = std::make_shared<Caller>(std::move(accepted));
   }
 }
 
-bool PostOffice::hear(Caller& caller) try {
+bool PostOffice::hear(const std::shared_ptr<Caller>& caller) try {
   static thread_local std::array<char, read_bytes> room;
-  const ssize_t got = ::recv(caller.socket.number(), room.data(), room.size(), 0);
+  const ssize_t got = ::recv(caller->socket.number(), room.data(), room.size(), 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
-  caller.read.append(room.data(), static_cast<std::size_t>(got));
+  caller->read.append(room.data(), static_cast<std::size_t>(got));
   return understand(caller);
 } catch (const std::bad_alloc&) {
   return false;
 }
 
-bool PostOffice::understand(Caller& caller) {
-  if (!caller.greeted && !greet(caller)) return false;
+bool PostOffice::understand(const std::shared_ptr<Caller>& caller) {
+  std::string& read = caller->read;
+  if (!caller->greeted && !greet(*caller)) return false;
   std::size_t done = 0;
-  while (caller.greeted) {
-    std::uint64_t bytes = 0;
-    if (caller.read.size() - done < sizeof bytes) break;
-    std::memcpy(&bytes, caller.read.data() + done, sizeof bytes);
-    if (bytes > longest_notification) return false;
-    if (caller.read.size() - done - sizeof bytes < bytes) break;
-    keep(caller.agent, caller.read.substr(done + sizeof bytes, bytes));
-    done += sizeof bytes + bytes;
+  while (caller->greeted) {
+    std::uint64_t head = 0;
+    if (read.size() - done < sizeof head) break;
+    std::memcpy(&head, read.data() + done, sizeof head);
+    const bool orders = (head & is_order) != 0;
+    const std::uint64_t bytes = head & ~is_order;
+    if (bytes > (orders ? longest_order : longest_notification)) return false;
+    if (read.size() - done - sizeof head < bytes) break;
+    const std::string_view body = std::string_view(read).substr(done + sizeof head, bytes);
+    if (!orders)
+      keep(caller->agent, std::string(body));
+    else if (!take_order(caller, body))
+      return false;
+    done += sizeof head + bytes;
   }
-  caller.read.erase(0, done);
+  read.erase(0, done);
   return true;
 }
 
-bool PostOffice::greet(Caller& caller) {
+bool PostOffice::take_order(const std::shared_ptr<Caller>& caller, std::string_view text) {
+  auto order = order_from(text);
+  if (!order || order->key != proof_.key) return false;
+  copies_.give(caller, std::move(*order));
+  return true;
+}
+
+bool PostOffice::greet(Caller& caller) const {
   Greeting greeting{};
   if (caller.read.size() < sizeof greeting) return true;
   std::memcpy(&greeting, caller.read.data(), sizeof greeting);
@@ -162,7 +186,9 @@ bool PostOffice::greet(Caller& caller) {
   caller.agent = caller.read.substr(sizeof greeting, greeting.name_bytes);
   caller.read.erase(0, sizeof greeting + greeting.name_bytes);
   caller.greeted = true;
-  return send_reply(caller.socket.number(), {magic, reinterpret_cast<std::uint64_t>(&word_), word_}, table_descriptor_);
+  const std::uint64_t has_driver = GpuDriver::find() != nullptr ? 1 : 0;
+  return send_reply(caller.socket.number(), {magic, reinterpret_cast<std::uint64_t>(&proof_), proof_.word, has_driver},
+                    table_descriptor_);
 }
 
 }  // namespace waywiser_nixl

@@ -10,14 +10,16 @@
 
 #include "agent_socket.hpp"
 #include "nixl_types.hpp"
+#include "owner_copies.hpp"
 #include "peer.hpp"
 
 namespace waywiser_nixl {
 
-// A thread that answers agents who connect, keeps their notifications, and sees when the connection to a peer breaks.
+// A thread that answers agents who connect, keeps their notifications, hands on their orders to copy, hears what peers
+// answer to ours, and sees when the connection to a peer breaks.
 class PostOffice {
  public:
-  PostOffice(const std::string& socket_name, int table_descriptor);  // throws Refusal
+  PostOffice(const std::string& socket_name, const std::shared_ptr<OwnMemoryTable>& table);  // throws Refusal
   PostOffice(const PostOffice&) = delete;
   PostOffice& operator=(const PostOffice&) = delete;
   ~PostOffice();
@@ -27,25 +29,20 @@ class PostOffice {
   Notifications take();
 
  private:
-  struct Caller {
-    Socket socket;
-    std::string agent;
-    std::string read;  // and not understood yet
-    bool greeted = false;
-  };
-
   void run();
   void accept_callers();
-  bool hear(Caller& caller);  // false: the connection is over
-  bool understand(Caller& caller);
-  bool greet(Caller& caller);
+  bool hear(const std::shared_ptr<Caller>& caller);  // false: the connection is over
+  bool understand(const std::shared_ptr<Caller>& caller);
+  bool greet(Caller& caller) const;
+  bool take_order(const std::shared_ptr<Caller>& caller, std::string_view text);
+  void hear_peer(std::uint64_t number);
   bool listen_to(int socket, std::uint64_t number) const;
-  void peer_ended(std::uint64_t number);
 
   Socket listener_, events_, stop_event_;
-  int table_descriptor_;
-  std::uint64_t word_;  // for others to read
-  std::map<std::uint64_t, Caller> callers_;
+  const int table_descriptor_;
+  const Proof proof_;  // for others to read
+  std::map<std::uint64_t, std::shared_ptr<Caller>> callers_;
+  OwnerCopies copies_;
   std::uint64_t next_caller_ = 0;
 
   std::mutex mutex_;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t most_part_bytes_by_gpu = std::size_t{1} << 30;  // few, as each waits for the GPU at its end
 constexpr std::size_t most_part_ranges = IOV_MAX;                     // of a system call
+// An order and its answer wake four threads, which takes longer than to copy less through a buffer.
+constexpr std::size_t least_bytes_by_owner = std::size_t{512} << 10;
 
 // Joins it to the range before it if it lies behind it.
 void append(std::vector<iovec>& ranges, std::size_t first, std::uintptr_t address, std::size_t bytes) {
@@ -24,8 +26,17 @@ void append(std::vector<iovec>& ranges, std::size_t first, std::uintptr_t addres
   ranges.push_back({reinterpret_cast<void*>(address), bytes});
 }
 
-void append(std::vector<MemoryNumber>& numbers, std::size_t first, MemoryNumber number) {
-  if (numbers.size() == first || !(numbers.back() == number)) numbers.push_back(number);
+// Whether it is another one than the last.
+bool append(std::vector<MemoryNumber>& numbers, std::size_t first, MemoryNumber number) {
+  const bool is_new = numbers.size() == first || !(numbers.back() == number);
+  if (is_new) numbers.push_back(number);
+  return is_new;
+}
+
+std::size_t all_bytes(const KnownRanges& ranges) {
+  std::size_t bytes = 0;
+  for (const auto& each : ranges.all) bytes += each.bytes;
+  return bytes;
 }
 
 template <typename T>
@@ -34,28 +45,6 @@ const T& known(const Metadata* metadata) {
   if (found == nullptr) throw Refusal(Status::invalid, "a memory of a transfer is not registered");
   return *found;
 }
-
-// Holds memories of a table while it lives.
-class Held {
- public:
-  Held(const MemoryTable& table, const MemoryNumber* first, const MemoryNumber* last) : table_(table), first_(first) {
-    for (held_ = first; held_ != last; ++held_)
-      if (!table.hold(*held_)) {
-        release();
-        throw Refusal(Status::not_found, "a memory of a transfer has been deregistered");
-      }
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() { release(); }
-
- private:
-  void release() const {
-    for (const MemoryNumber* each = first_; each != held_; ++each) table_.let_go(*each);
-  }
-  const MemoryTable& table_;
-  const MemoryNumber *first_, *held_ = nullptr;
-};
 
 // The bounds of the memory that was asked for last: descriptors of one memory mostly lie together.
 class LastBounds {
@@ -90,25 +79,19 @@ std::span<const T> between(const std::vector<T>& all, std::size_t from, std::siz
 
 }  // namespace
 
-void OwnMemory::lock_pages(const MemoryBounds& bounds) const {
-  std::call_once(once_, [&] {
-    if (const GpuDriver* gpu = GpuDriver::find())
-      pages_.emplace(*gpu, reinterpret_cast<void*>(bounds.address), bounds.bytes);
-  });
-}
-
 Request::Request(Operation operation, const KnownRanges& local, const KnownRanges& remote,
-                 std::shared_ptr<MemoryTable> own_table)
+                 std::shared_ptr<OwnMemoryTable> own_table)
     : operation_(operation),
       local_on_gpu_(local.kind == MemoryKind::vram),
       remote_on_gpu_(remote.kind == MemoryKind::vram),
-      most_part_bytes_(remote_on_gpu_ ? most_part_bytes_by_gpu : Peer::most_part_bytes),
       own_table_(std::move(own_table)),
       ranges_(local.all.size()) {
   if (ranges_ == 0 || remote.all.size() != ranges_)
     throw Refusal(Status::invalid, "a transfer has as many ranges here as there, and at least one");
   peer_ = known<PeerMemory>(remote.all.front().metadata).peer;
   if (!peer_) throw Refusal(Status::not_supported, "an agent of a transfer cannot be reached");
+  by_owner_ = local_on_gpu_ && !remote_on_gpu_ && peer_->takes_orders() && all_bytes(local) >= least_bytes_by_owner;
+  most_part_bytes_ = remote_on_gpu_ || by_owner_ ? most_part_bytes_by_gpu : Peer::most_part_bytes;
   LastBounds here(*own_table_), there(peer_->table());
   for (std::size_t i = 0; i < ranges_; ++i) {
     const auto& own = known<OwnMemory>(local.all[i].metadata);
@@ -117,31 +100,33 @@ Request::Request(Operation operation, const KnownRanges& local, const KnownRange
     if (local.all[i].bytes != remote.all[i].bytes)
       throw Refusal(Status::mismatch, "two ranges of a transfer have different lengths");
     const MemoryBounds& mine = here.check(own.number, local.all[i]);
-    if (remote_on_gpu_ && !local_on_gpu_) own.lock_pages(mine);
+    if (remote_on_gpu_ && !local_on_gpu_) own_table_->lock_pages(own.number);
     const MemoryBounds& its = there.check(theirs.number, remote.all[i]);
     const std::uintptr_t address = remote.all[i].address;
-    add(local.all[i].address, own.number,
-        theirs.allocation == 0 ? address : theirs.allocation + its.offset + (address - its.address), theirs.number,
-        local.all[i].bytes);
+    add({local.all[i].address,
+         theirs.allocation == 0 ? address : theirs.allocation + its.offset + (address - its.address), own.number,
+         theirs.number, local.all[i].bytes},
+        {own.shared, mine.address, mine.bytes});
   }
   end_part();
 }
 
-void Request::add(std::uintptr_t local, MemoryNumber own, std::uintptr_t remote, MemoryNumber theirs,
-                  std::size_t length) {
-  bytes_ += length;
-  for (std::size_t done = 0; done < length;) {
+// An order names the memory of each range: there neighbours of several memories are not joined.
+void Request::add(const Piece& piece, const OrderedGpuMemory& on_gpu) {
+  bytes_ += piece.bytes;
+  for (std::size_t done = 0; done < piece.bytes;) {
     const Ends before = parts_.empty() ? Ends{} : parts_.back();
     if (part_bytes_ == most_part_bytes_ || local_.size() - before.local == most_part_ranges ||
         remote_.size() - before.remote == most_part_ranges) {
       end_part();
       continue;
     }
-    const std::size_t bytes = std::min(length - done, most_part_bytes_ - part_bytes_);
-    append(local_, before.local, local + done, bytes);
-    append(remote_, before.remote, remote + done, bytes);
-    append(own_memories_, before.own_memories, own);
-    append(peer_memories_, before.peer_memories, theirs);
+    const std::size_t bytes = std::min(piece.bytes - done, most_part_bytes_ - part_bytes_);
+    const bool is_new = append(own_memories_, before.own_memories, piece.own);
+    const bool is_new_there = append(peer_memories_, before.peer_memories, piece.theirs);
+    if (is_new && by_owner_) own_on_gpu_.push_back(on_gpu);
+    append(local_, by_owner_ && is_new ? local_.size() : before.local, piece.local + done, bytes);
+    append(remote_, by_owner_ && is_new_there ? remote_.size() : before.remote, piece.remote + done, bytes);
     part_bytes_ += bytes;
     done += bytes;
   }
@@ -188,12 +173,30 @@ Status Request::copy(std::size_t part) noexcept {
 }
 
 void Request::copy_held(Ends from, Ends to) {
-  const Held own(*own_table_, own_memories_.data() + from.own_memories, own_memories_.data() + to.own_memories);
-  const Held theirs(peer_->table(), peer_memories_.data() + from.peer_memories,
-                    peer_memories_.data() + to.peer_memories);
-  if (from.local != to.local)
-    peer_->copy(operation_, {between(local_, from.local, to.local), local_on_gpu_},
-                {between(remote_, from.remote, to.remote), remote_on_gpu_});
+  struct Both {
+    HeldMemories own, theirs;
+    Both(const Request& of, Ends from, Ends to)
+        : own(of.own_table_, between(of.own_memories_, from.own_memories, to.own_memories)),
+          theirs(of.peer_->shared_table(), between(of.peer_memories_, from.peer_memories, to.peer_memories)) {}
+  };
+  const auto held = std::make_shared<const Both>(*this, from, to);
+  if (from.local == to.local || (by_owner_ && peer_->order(order_of(from, to), held))) return;
+  peer_->copy(operation_, {between(local_, from.local, to.local), local_on_gpu_},
+              {between(remote_, from.remote, to.remote), remote_on_gpu_});
+}
+
+CopyOrder Request::order_of(Ends from, Ends to) const {
+  const auto copy = [](const auto& all, std::size_t first, std::size_t last) {
+    return std::vector(all.begin() + static_cast<std::ptrdiff_t>(first),
+                       all.begin() + static_cast<std::ptrdiff_t>(last));
+  };
+  CopyOrder order;
+  order.operation = operation_;
+  order.gpu_memories = copy(own_on_gpu_, from.own_memories, to.own_memories);
+  order.host_memories = copy(peer_memories_, from.peer_memories, to.peer_memories);
+  order.gpu_ranges = copy(local_, from.local, to.local);
+  order.host_ranges = copy(remote_, from.remote, to.remote);
+  return order;
 }
 
 void Request::finish() noexcept {

@@ -19,16 +19,9 @@ namespace waywiser_nixl {
 class OwnMemory : public Metadata {
  public:
   OwnMemory(MemoryNumber given, MemoryKind of, const GpuExport& how) : number(given), kind(of), shared(how) {}
-  // Of host memory, before its first transfer with a GPU, as it takes a while. The pages stay locked until the memory
-  // is deregistered: nobody holds it then.
-  void lock_pages(const MemoryBounds& bounds) const;
   const MemoryNumber number;
   const MemoryKind kind;
   const GpuExport shared;  // of GPU memory
-
- private:
-  mutable std::once_flag once_;
-  mutable std::optional<LockedPages> pages_;
 };
 
 // A memory of another agent, or of this one as the far end. Without a peer it cannot be reached.
@@ -47,7 +40,7 @@ class Request {
  public:
   // Checks everything and joins neighbours. Throws Refusal.
   Request(Operation operation, const KnownRanges& local, const KnownRanges& remote,
-          std::shared_ptr<MemoryTable> own_table);
+          std::shared_ptr<OwnMemoryTable> own_table);
 
   // For a new run; false while one is under way.
   bool begin(bool notifies, std::string message);
@@ -70,20 +63,28 @@ class Request {
     std::size_t local, remote, own_memories, peer_memories;  // how many until here
   };
 
-  void add(std::uintptr_t local, MemoryNumber own, std::uintptr_t remote, MemoryNumber theirs, std::size_t length);
+  struct Piece {
+    std::uintptr_t local, remote;
+    MemoryNumber own, theirs;
+    std::size_t bytes;
+  };
+  void add(const Piece& piece, const OrderedGpuMemory& on_gpu);
   void end_part();
   Status copy(std::size_t part) noexcept;
   void copy_held(Ends from, Ends to);
+  CopyOrder order_of(Ends from, Ends to) const;
   void finish() noexcept;
 
   const Operation operation_;
   const bool local_on_gpu_, remote_on_gpu_;
-  const std::size_t most_part_bytes_;
-  const std::shared_ptr<MemoryTable> own_table_;
+  bool by_owner_ = false;  // the other agent copies, as only it can lock the pages of its host memory
+  std::size_t most_part_bytes_ = 0;
+  const std::shared_ptr<OwnMemoryTable> own_table_;
   std::shared_ptr<Peer> peer_;
   std::vector<iovec> local_, remote_;
   std::vector<MemoryNumber> own_memories_, peer_memories_;
-  std::vector<Ends> parts_;  // where each ends
+  std::vector<OrderedGpuMemory> own_on_gpu_;  // by_owner_: as many as own_memories_
+  std::vector<Ends> parts_;                   // where each ends
   std::size_t bytes_ = 0, part_bytes_ = 0, ranges_ = 0;
 
   std::mutex starting_;

@@ -33,6 +33,17 @@ GpuMemory allocate(const Gpus& gpus, const Argument<int>& index, const Argument<
           gpus.platform->allocate(gpu(index("gpu")), std::max<Bytes>(bytes("bytes"), 1), Allocation::gpu)};
 }
 
+// Page-locked bytes of the host near the first GPU, for an array of NumPy, which keeps them.
+nb::object pinned(const Gpus& gpus, const Argument<Bytes>& bytes) {
+  Platform& platform = *gpus.platform;
+  auto made = std::make_unique<GpuMemory>(
+      gpus.platform,
+      platform.allocate(platform.nearest_host(0), std::max<Bytes>(bytes("bytes"), 1), Allocation::pinned));
+  const Region region = made->memory.region();
+  const nb::capsule owner(made.release(), [](void* memory) noexcept { delete static_cast<GpuMemory*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t>(region.data, {region.bytes}, owner));
+}
+
 void copy(Platform& platform, Place where, Region destination, ConstRegion source) {
   const nb::gil_scoped_release released;
   const auto stream = platform.open_stream(where);
@@ -104,7 +115,8 @@ void bind_device(nb::module_& m) {
       .def_prop_ro("backend", [](const Gpus& self) { return std::string(self.platform->backend()); })
       .def_prop_ro("count", [](const Gpus& self) { return self.platform->gpu_count(); })
       .def("allocate", allocate, "gpu"_a.none(), "bytes"_a.none())
-      .def("open_stream", open_stream, "gpu"_a.none());
+      .def("open_stream", open_stream, "gpu"_a.none())
+      .def("pinned", pinned, "bytes"_a.none(), "Page-locked memory of the host, as an array of NumPy.");
   nb::class_<GpuStream>(m, "GpuStream", "A stream of one GPU.")
       .def_prop_ro("number",
                    [](const GpuStream& self) { return reinterpret_cast<std::uintptr_t>(self.stream->native()); })

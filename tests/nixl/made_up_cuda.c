@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -94,6 +95,7 @@ int cuIpcGetMemHandle(struct handle* handle, address first) {
 int cuIpcOpenMemHandle_v2(address* made, struct handle handle, unsigned flags) {
   int owner = 0;
   handle.name[63] = 0;
+  if (getenv("MADE_UP_CUDA_OPENS_NOTHING") != NULL) return invalid;
   if (flags != 1 || used == NULL || sscanf(handle.name, "/made-up-cuda-%d-", &owner) != 1) return invalid;
   if (owner == getpid()) return not_here;
   const int file = shm_open(handle.name, O_RDWR, 0);
@@ -120,7 +122,21 @@ static struct {
   char* first;
   size_t bytes;
 } locked[most];
-static int unlocked_copies;
+static int unlocked_copies, unlocked_in_a_copy;
+static size_t copied;
+static address begun[2]; /* where a copy that waits reads and writes */
+
+/* While the file MADE_UP_CUDA_GATE is there, copies wait; the first one says so by a file beside it. */
+static void wait_at_gate(address to, address from) {
+  const char* gate = getenv("MADE_UP_CUDA_GATE");
+  char here[256];
+  if (gate == NULL || access(gate, F_OK) != 0) return;
+  begun[0] = to, begun[1] = from;
+  snprintf(here, sizeof here, "%s.in", gate);
+  close(open(here, O_CREAT | O_WRONLY, 0600));
+  while (access(gate, F_OK) == 0) usleep(1000);
+  begun[0] = begun[1] = 0;
+}
 
 static int is_locked(address at, size_t bytes) {
   for (int i = 0; i < most; ++i)
@@ -141,7 +157,10 @@ int cuMemHostUnregister(void* first) {
   int code = invalid;
   pthread_mutex_lock(&lock);
   for (int i = 0; i < most && code != 0; ++i)
-    if (locked[i].bytes != 0 && locked[i].first == first) locked[i].bytes = 0, code = 0;
+    if (locked[i].bytes != 0 && locked[i].first == first) {
+      for (int end = 0; end < 2; ++end) unlocked_in_a_copy += begun[end] - (address)first < (address)locked[i].bytes;
+      locked[i].bytes = 0, code = 0;
+    }
   pthread_mutex_unlock(&lock);
   return code;
 }
@@ -155,7 +174,9 @@ int cuMemcpy(address to, address from, size_t bytes) {
 }
 
 int cuMemcpyAsync(address to, address from, size_t bytes, void* stream) {
+  wait_at_gate(to, from);
   pthread_mutex_lock(&lock);
+  copied += bytes;
   unlocked_copies += (find(to) == NULL && !is_locked(to, bytes)) || (find(from) == NULL && !is_locked(from, bytes));
   pthread_mutex_unlock(&lock);
   return cuMemcpy(to, from, bytes) || used == NULL || stream == NULL;
@@ -167,6 +188,8 @@ __attribute__((destructor)) static void end(void) {
   int left = 0;
   for (int i = 0; i < most; ++i) left += locked[i].bytes != 0;
   if (left != 0) fprintf(stderr, "made-up CUDA: %d memories are still locked\n", left);
+  if (unlocked_in_a_copy != 0) fprintf(stderr, "made-up CUDA: pages were unlocked in a copy\n");
+  if (getenv("MADE_UP_CUDA_TELLS") != NULL) fprintf(stderr, "made-up CUDA: copied %zu bytes\n", copied);
   if (unlocked_copies != 0) fprintf(stderr, "made-up CUDA: %d copies without locked pages\n", unlocked_copies);
   char own[64];
   snprintf(own, sizeof own, "/made-up-cuda-%d-", getpid());

@@ -18,7 +18,7 @@ from rank_jobs import COMMAND, runtime_folder
 from remote_gpu import PATIENCE, Server
 
 import waywiser as ww
-from waywiser.bench.offload import LOCAL, Case, LocalSide, Run, added, cases, median, remote_road
+from waywiser.bench.offload import LOCAL, LOCAL_PINNED, Case, LocalSide, Run, added, cases, median, remote_road
 from waywiser.bench.offload_rows import Rows
 from waywiser.bench.outcome import JSON, TABLE
 from waywiser.offload.client import DATA_ROADS, POINTS
@@ -78,7 +78,7 @@ def test_each_row_is_printed_as_soon_as_it_is_measured(form: str, sent: signal.S
     bench = subprocess.Popen([*COMMAND, *words, *form.split()], stdout=subprocess.PIPE, text=True)
     assert bench.stdout is not None
     out = ""
-    while "local, pageable" not in out:  # the last of the first rows
+    while "local, pinned" not in out:  # the last of the first rows
         line = bench.stdout.readline()
         assert line, "it has ended"
         out += line
@@ -86,7 +86,7 @@ def test_each_row_is_printed_as_soon_as_it_is_measured(form: str, sent: signal.S
     out += bench.stdout.read()
     assert bench.wait(60) == 128 + sent
     if form == "--json":
-        assert [row["road"] for row in json.loads(out)["rows"]] == [REMOTE, LOCAL]
+        assert [row["road"] for row in json.loads(out)["rows"]] == [REMOTE, LOCAL, LOCAL_PINNED]
 
 
 def test_the_server_of_a_killed_benchmark_ends_too(tmp_path: Path) -> None:
@@ -122,12 +122,15 @@ def test_a_wrong_sum_ends_the_run() -> None:
         list(cases({LOCAL: side}, [4000], [2], 0.1, lambda *_: None))
 
 
-def test_the_gpu_adds_as_the_cpu_does() -> None:
+@pytest.mark.parametrize("pinned", [False, True])
+def test_the_gpu_adds_as_the_cpu_does(pinned: bool) -> None:
     draw = np.random.default_rng(3)
-    a, b = draw.random(1001, np.float32), draw.random(1001, np.float32)
-    result, run = LocalSide(ww.virtual_gpus(1)).add(a, b, 7)
-    np.testing.assert_array_equal(result, added(a, b, 7))
-    assert 0 < run.at("device") <= run.at("client_compute") < run.whole
+    side = LocalSide(ww.virtual_gpus(1), pinned)
+    for count in (1001, 7, 30_001):
+        a, b = draw.random(count, np.float32), draw.random(count, np.float32)
+        result, run = side.add(a, b, 7)
+        np.testing.assert_array_equal(result, added(a, b, 7))
+        assert 0 < run.at("device") <= run.at("client_compute") < run.whole
 
 
 def test_figures_of_a_server_and_of_this_machine() -> None:
@@ -141,7 +144,7 @@ def test_figures_of_a_server_and_of_this_machine() -> None:
         (road, elements, times)
         for elements in (1000, 10000)
         for times in (1, 3)
-        for road in (*map(remote_road, DATA_ROADS), LOCAL)
+        for road in (*map(remote_road, DATA_ROADS), LOCAL, LOCAL_PINNED)
     ]
     for row in rows:
         assert all(row[f"{point}_us"] > 0 for point in POINTS)
@@ -149,7 +152,7 @@ def test_figures_of_a_server_and_of_this_machine() -> None:
         assert row["overhead_us"] == pytest.approx(expected)
         assert row["whole_less_device_us"] == pytest.approx(row["whole_us"] - row["device_us"])
         assert row["device_us"] <= row["server_compute_us"] and row["rounds"] >= 3
-    for row in (row for row in rows if row["road"] != LOCAL):
+    for row in (row for row in rows if not row["road"].startswith("local")):
         spans, error = row["spans_us"], row["clock_error_us"]
         assert set(spans) == set(POINTS) - {"device"}
         for point, (begin, end) in spans.items():  # on one clock, within its error
@@ -168,7 +171,7 @@ def test_csv_of_another_server_and_a_picture(tmp_path: Path) -> None:
     code, out, errors = run(*SMALL, *options)
     assert code == 0, errors
     found = list(csv.DictReader(out.splitlines()))
-    assert len(found) == 8 and all("Virtual" in row["label"] and float(row["whole_us"]) > 0 for row in found)
+    assert len(found) == 12 and all("Virtual" in row["label"] and float(row["whole_us"]) > 0 for row in found)
     assert (tmp_path / "times.svg").read_text().startswith("<?xml")
     assert server.close()[0] == 0
 
@@ -185,7 +188,7 @@ def test_csv_of_another_server_and_a_picture(tmp_path: Path) -> None:
         (("offload", "--backend", "virtual_gpu", "--remote", "nowhere", "--key", "/none"), "/none"),
         (
             ("latency", "--times", "3"),
-            "--remote, --key, --times, --road and --data-plain are for `waywiser bench offload`",
+            "--remote, --key, --times, --road, --network and --data-plain are for `waywiser bench offload`",
         ),
         (("offload", "--road", "pined"), "pined"),
     ],

@@ -115,9 +115,14 @@ def test_a_gpu_elsewhere_has_at_most_five_lines_a_panel(saved: list[Any], tmp_pa
 
     roads = ("remote, pipelined", "remote, pageable", "remote, pinned", "remote, direct", LOCAL)
     run = Run(tuple(float(point) for point in range(1, 8)), 20.0)
-    plot_offload([Case(road, n, 1, run, 3) for road in roads for n in (1, 2, 4)], "", tmp_path / "a.png")
-    (figure,) = saved
-    assert [len(axes.lines) for axes in figure.axes] == [4, 3, 5]
+    slow = Run(run.seconds, 30.0)
+    for more, title in (((), "all roads"), (("lo, pinned", "lo, direct"), "the fastest 5 of 7 roads")):
+        cases = [Case(road, n, 1, slow if road in more else run, 3) for road in (*more, *roads) for n in (1, 2, 4)]
+        plot_offload(cases, "", tmp_path / "a.png")
+        figure = saved.pop()
+        assert [len(axes.lines) for axes in figure.axes] == [4, 3, 5]
+        assert [line.get_label() for line in figure.axes[2].lines] == list(roads)
+        assert figure.axes[2].get_title() == f"{title}, added once: the whole"
 
 
 @pytest.mark.parametrize(("reynolds", "round_one"), [(399.998, "400"), (100, "100"), (7421.3, "7421"), (0.5, "0.5")])

@@ -15,6 +15,7 @@ from remote_gpu import PATIENCE, Server, server, start_client
 from two_machines import TwoMachines
 
 import waywiser as ww
+from waywiser.bench.offload import LOCAL, LOCAL_PINNED
 from waywiser.offload.peers import Peers
 from waywiser.offload.roads import kept
 
@@ -117,8 +118,13 @@ def test_what_encryption_costs_is_measured_and_shown(machines: TwoMachines, tmp_
     assert "arrays of other machines: encrypted, or not if a client wants it (data_plain)" in shown
     assert "virtual GPU 0, input unencrypted: " in shown and "virtual GPU 0, output of 1 MiB: " in shown
     bench = ("bench", "offload", "--backend", "virtual_gpu", "--sizes", "40000", "--times", "1", "--budget", "0.2")
-    rows = json.loads(verb(*bench, "--remote", server.address, "--road", "direct", "--data-plain", "--json"))["rows"]
-    assert [row["road"] for row in rows] == ["remote, direct", "remote, direct, data plain", "local, pageable"]
+    plain = ("--remote", server.address, "--road", "direct", "--data-plain")
+    rows = json.loads(verb(*bench, *plain, "--json"))["rows"]
+    assert [row["road"] for row in rows] == ["remote, direct", "remote, direct, data plain", LOCAL, LOCAL_PINNED]
+    link = machines.links[0][1]
+    over = json.loads(verb(*bench, *plain, "--network", f"{link},lo", "--json"))
+    assert [row["road"] for row in over["rows"]] == ["remote, direct", f"{link}, direct", LOCAL, LOCAL_PINNED]
+    assert over["networks"] == {link: "TCP over Ethernet", "lo": "loopback"} and list(over["left_out"]) == ["lo"]
     server.close()
 
 

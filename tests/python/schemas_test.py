@@ -104,7 +104,7 @@ def plan() -> Json:
 
 def offload() -> Json:
     written: list[str] = []
-    rows = Rows(JSON, "virtual_gpu", "virtual GPUs", ["staged"], written.append)
+    rows = Rows(JSON, "virtual_gpu", "virtual GPUs", ["staged"], written.append, {"lo": "loopback"}, {"eth0": "why"})
     spans = tuple((float(i), i + 1.0) for i in range(len(POINTS) - 1))
     run = bench_offload.Run((10.0, 9.0, 8.0, 4.0, 3.0, 2.0, 20.0), 50.0, spans, 1e-6)
     rows.add(bench_offload.Case("staged", 1000, 2, run, 3))

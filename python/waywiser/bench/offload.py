@@ -25,7 +25,7 @@ SIZES = tuple(4 * count * 1_000_000 for count in (10, 20, 50, 100, 200, 400))  #
 SMALL_SIZES = tuple(4 * count for count in (10_000, 30_000, 100_000, 300_000, 1_000_000))
 TIMES = (1, 10, 100)
 MOST_TIMES = 100_000
-LOCAL = "local, pageable"
+LOCAL, LOCAL_PINNED = "local, pageable", "local, pinned"
 _LEAST, _MOST = 3, 15  # rounds of a case
 _IN_CACHE = 16384  # elements
 
@@ -77,6 +77,11 @@ def remote_road(road: DataRoad, plain: bool = False) -> str:
     return f"remote, {road}{', data plain' if plain else ''}"
 
 
+def network_road(network: str, road: DataRoad) -> str:
+    """What a row is called whose arrays go over one network, as the simulated ones are: "eth0, pinned"."""
+    return f"{network}, {road}"
+
+
 class RemoteSide:
     """A server's GPU, whose server moves the bytes by one road."""
 
@@ -106,20 +111,39 @@ class RemoteSide:
 
 
 class LocalSide:
-    """A GPU of this process. What the client and the server see is one."""
+    """A GPU of this process. What the client and the server see is one. `pinned`: the program keeps its arrays in
+    page-locked memory, the result too; else in ordinary memory, and the result in a new array.
+    """
 
-    def __init__(self, gpus: Gpus) -> None:
-        self._gpus = gpus
+    def __init__(self, gpus: Gpus, pinned: bool = False) -> None:
+        self._gpus, self._pinned = gpus, pinned
+        self._room: Any = None
+
+    def _page_locked(self, like: Floats) -> list[Floats]:
+        """Three arrays of the program."""
+        import numpy
+
+        if self._room is None or self._room.nbytes < 3 * like.nbytes:
+            self._room = None  # before there are two
+            self._room = self._gpus._core.pinned(3 * like.nbytes)
+        room = self._room[: 3 * like.nbytes].view(numpy.float32)
+        return [room[i * like.size : (i + 1) * like.size] for i in range(3)]
 
     def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]:
         """The result and the run."""
+        if self._pinned:
+            values, (a, b, result) = (a, b), self._page_locked(a)
+            a[:], b[:] = values
         begin = time.monotonic()
         x, y = self._gpus.array(a), self._gpus.array(b)
         there = time.monotonic()
         total = self._gpus.empty(a.shape, a.dtype)
         device = _core.add_here(total._memory, x._memory, y._memory, a.size, times)
         over = time.monotonic()
-        result = total.numpy()
+        if self._pinned:
+            total._memory.read(result)
+        else:
+            result = total.numpy()
         end = time.monotonic()
         put, compute, get = there - begin, over - there, end - over
         return result, Run((put, put, compute, compute, device, get, get), end - begin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from waywiser.bench.offload import Case
@@ -22,17 +22,26 @@ _COLUMNS = (
 class Rows:
     """Writes cases as TABLE, JSON or CSV of waywiser.bench.outcome. What is written is whole after end().
 
-    `roads`: all that come; `warning`: labels figures of virtual GPUs; `write` takes text that ends with its line.
+    `roads`: all that come; `warning`: labels figures of virtual GPUs; `write` takes text that ends with its line;
+    `networks`: the kinds of those that were asked for, by name; `left_out`: why some of them are not there.
     """
 
     def __init__(
-        self, form: str, backend: str, warning: str, roads: Sequence[str], write: Callable[[str], object]
+        self,
+        form: str,
+        backend: str,
+        warning: str,
+        roads: Sequence[str],
+        write: Callable[[str], object],
+        networks: Mapping[str, str] | None = None,
+        left_out: Mapping[str, str] | None = None,
     ) -> None:
         self._form, self._warning, self._write = form, warning, write
+        self._networks = networks or {}
         self._width = max(map(len, roads))
         self._any = False
         if form == JSON:
-            write(_head_as_json(backend, warning) + '"rows": [')
+            write(_head_as_json(backend, warning, self._networks, left_out or {}) + '"rows": [')
         elif form == CSV:
             write(_csv_line(dict(zip(_COLUMNS, _COLUMNS, strict=True))))
         else:
@@ -65,18 +74,21 @@ class Rows:
         heads += ["whole", "overhead", "whole-device"]
         label = f", {self._warning.upper()}" if self._warning else ""
         columns = f"{'# road':<{self._width}}{'elements':>12}{'times':>7}" + "".join(f"{head:>13}" for head in heads)
-        return [f"# c: as the client sees it, s: as the server does{label}", columns]
+        kinds = [f"# {name}: {kind}" for name, kind in self._networks.items()]
+        return [f"# c: as the client sees it, s: as the server does{label}", *kinds, columns]
 
 
 def _time(seconds: float) -> str:
     return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))
 
 
-def _head_as_json(backend: str, warning: str) -> str:
+def _head_as_json(backend: str, warning: str, networks: Mapping[str, str], left_out: Mapping[str, str]) -> str:
     head: dict[str, Any] = {"schema": "waywiser.offload", "version": 1, "backend": backend}
     if warning:
         head |= {"simulated": True, "warning": warning}
-    return json.dumps({**head, "left_out": {}}, indent=1).removesuffix("\n}") + ",\n "
+    if networks:
+        head["networks"] = networks
+    return json.dumps({**head, "left_out": left_out}, indent=1).removesuffix("\n}") + ",\n "
 
 
 def _csv_line(row: dict[str, Any]) -> str:

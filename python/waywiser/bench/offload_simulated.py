@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from waywiser import _core
-from waywiser.bench.offload import LOCAL, Case, Run
+from waywiser.bench.offload import LOCAL, LOCAL_PINNED, Case, Run
 from waywiser.errors import InputError
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.costs import costs_json
@@ -55,7 +55,8 @@ class _Road(NamedTuple):
 
 
 def _roads(topology: Any) -> dict[str, _Road]:
-    roads = {LOCAL: _Road(None, _Way(_COPIES["pageable"], _HOST, _GPU), None)}
+    local = {LOCAL: "pageable", LOCAL_PINNED: "pinned"}
+    roads = {name: _Road(None, _Way(_COPIES[kind], _HOST, _GPU), None) for name, kind in local.items()}
     wires = {name: path + _SETTINGS.format("on") for name, path in _RDMA.items()}
     wires["IP over InfiniBand"] = "ucx transports=network-tcp"
     names = [topology.device(nic).name for nic in topology.ids("nic")]

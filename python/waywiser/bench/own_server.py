@@ -9,7 +9,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,14 +28,19 @@ _STARTING, _ENDING = 60.0, 20.0
 
 
 @contextmanager
-def own_server(folder: Path, virtual: bool, memory: int) -> Iterator[tuple[str, Path]]:
-    """Address and key file of a server that ends with the block. `memory`: bytes of a client. Raises TransferError."""
+def own_server(
+    folder: Path, virtual: bool, memory: int, variables: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, Path]]:
+    """Address and key file of a server that ends with the block. `memory`: bytes of a client. `variables`: of its
+    environment, besides those of this process. Raises TransferError.
+    """
     key = folder / "serve.key"
     words = ["serve", "--listen", "127.0.0.1:0", "--new-key", "--key", str(key), "--memory", str(memory), "--json"]
     words += ["--virtual", "1"] if virtual else ["--gpu", "0"]
     process = subprocess.Popen(
         [sys.executable, "-c", _COMMAND, str(os.getpid()), *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **(variables or {})},
     )  # fmt: skip
     try:
         yield _address(process), key

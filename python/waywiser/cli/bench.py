@@ -57,6 +57,9 @@ def bench(
     road: Annotated[
         str, typer.Option(metavar="LIST", help="For offload: some of direct,pageable,pinned,pipelined.")
     ] = "",
+    network: Annotated[
+        str, typer.Option(metavar="LIST", help="For offload: over each of these networks: all, lo, eth0, mlx5_0:1.")
+    ] = "",
     data_plain: Annotated[
         bool, typer.Option("--data-plain", help="For offload: also without encryption of arrays.")
     ] = False,
@@ -84,29 +87,32 @@ def bench(
             form_alone = Form(as_json, as_csv, plot)
             if name == "merge":
                 only_alone(name, memory=memory, backend=backend not in ("auto", "host"), blocks=blocks, remote=remote)
-                only_alone(name, key=key, times=times, road=road, data_plain=data_plain)
+                only_alone(name, key=key, times=times, road=road, network=network, data_plain=data_plain)
                 return merge(ranks, sizes, budget, machine, form_alone)
             if name == "offload" and machine is not None:
                 only_alone(f"{name} --machine", ranks=ranks, memory=memory, blocks=blocks, budget=budget)
                 only_alone(f"{name} --machine", remote=remote, key=key, road=road, data_plain=data_plain)
+                only_alone(f"{name} --machine", network=network)
                 return simulated_offload(sizes, times, machine, form_alone)
             only_alone(name, machine=machine)
             if name == "sharing":
                 only_alone(
                     name, memory=memory, sizes=sizes, blocks=blocks, remote=remote, key=key, times=times, road=road
                 )
-                only_alone(name, data_plain=data_plain)
+                only_alone(name, network=network, data_plain=data_plain)
                 return sharing(ranks, budget, backend, form_alone)
             only_alone(name, ranks=ranks)
             if name == "coalescing":
-                only_alone(name, remote=remote, key=key, times=times, road=road, data_plain=data_plain)
+                only_alone(name, remote=remote, key=key, times=times, road=road, network=network, data_plain=data_plain)
                 return coalescing(memory, sizes, blocks, budget, backend, form_alone)
             only_alone(name, memory=memory, blocks=blocks)
-            return offload(sizes, times, budget, backend, (remote, key, data_plain), road, form_alone)
+            return offload(sizes, times, budget, backend, (remote, key, data_plain), (road, network), form_alone)
     if blocks or plot is not None:
         raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `merge`, `offload`")
-    if remote or key is not None or times or road or data_plain:
-        raise InputError("--remote, --key, --times, --road and --data-plain are for `waywiser bench offload`")
+    if remote or key is not None or times or road or network or data_plain:
+        raise InputError(
+            "--remote, --key, --times, --road, --network and --data-plain are for `waywiser bench offload`"
+        )
     by_kernel = _by_kernel(source, mode, machine)
     operations = operations_named(what or list(FROM_KERNEL if by_kernel else USUAL))
     for one in operations:

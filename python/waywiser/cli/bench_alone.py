@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,58 +101,47 @@ def offload(
     budget: float | None,
     backend: str,
     server: tuple[str, Path | None, bool],
-    road: str,
+    ways: tuple[str, str],
     form: Form,
 ) -> None:
     """Two arrays, added on a server's GPU, by each road, and on a local one. `server`: its address, "" for one of this
-    machine; the key; whether arrays also go unencrypted.
+    machine; the key; whether arrays also go unencrypted. `ways`: the roads and the networks.
     """
     from waywiser.bench import offload as bench
     from waywiser.bench.backends import offload_backend
+    from waywiser.bench.offload_networks import networks_here, networks_in
     from waywiser.bench.offload_rows import Rows
+    from waywiser.bench.offload_sides import Asked, sides_of
     from waywiser.bench.outcome import CSV, JSON, TABLE
-    from waywiser.bench.own_server import own_server
-    from waywiser.group.gpus import cuda_gpus, virtual_gpus
+    from waywiser.look.root import Root
     from waywiser.offload.client import DATA_ROADS
-    from waywiser.offload.connect import remote as connect
     from waywiser.profile import warning
-    from waywiser.progress import bar, result_writer
+    from waywiser.progress import bar, result_writer, say
 
     form.check()
-    remote, key, data_plain = server
-    if data_plain and not remote:
-        raise InputError("offload: --data-plain is for the server of another machine: --remote")
+    road, network = ways
     kind = offload_backend(backend)
-    asked = among(words_in(road), DATA_ROADS, "--road") if road else list(DATA_ROADS)
     virtual = kind == "virtual_gpu"
+    named = among(words_in(road), DATA_ROADS, "--road") if road else DATA_ROADS
+    roads = [each for each in DATA_ROADS if each in named]
+    networks = networks_in(network, networks_here(Root())) if network else {}
     counts = numbers_in(times, "--times", bench.MOST_TIMES, "1,10,100") if times else list(bench.TIMES)
     usual = bench.SMALL_SIZES if virtual else bench.SIZES
     wanted = sizes_in(sizes) if sizes else list(usual)
     bench.check_sizes(wanted)
-    memory = 4 * max(wanted) + (64 << 20)
+    asked = Asked(*server, networks, roads, virtual, 4 * max(wanted) + (64 << 20))
+    asked.check()
     found: list[bench.Case] = []
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
-        address, file = (remote, key) if remote else stack.enter_context(own_server(folder, virtual, memory))
-        gpu = stack.enter_context(connect(address, key=file, timeout=600))
-        gpus = {False: gpu}
-        if data_plain:
-            gpus[True] = stack.enter_context(connect(address, key=file, timeout=600, data_plain=True))
-            gpus[True]._check_plain(True)
-        # The server of another machine may have virtual GPUs too, and says so.
-        told = warning("virtual_gpu" if virtual or gpu.name.startswith("virtual") else "", False)
-        sides: dict[str, bench.Side] = {
-            bench.remote_road(each, plain): bench.RemoteSide(one, each)
-            for plain, one in gpus.items()
-            for each in DATA_ROADS
-            if each in asked
-        }
-        sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
+    with sides_of(asked) as of:
+        for name, why in of.left_out.items():
+            say(f"{name}: {why}")
+        told = warning("virtual_gpu" if of.virtual else "", False)
         handle(ENDING, end_at_once)  # as Ctrl-C, which leaves the rows so far
-        rows = Rows(JSON if form.json else CSV if form.csv else TABLE, kind, told, list(sides), result_writer())
+        shown = JSON if form.json else CSV if form.csv else TABLE
+        rows = Rows(shown, kind, told, list(of.sides), result_writer(), networks, of.left_out)
         try:
             with bar("offload") as show:
-                for case in bench.cases(sides, wanted, counts, budget or 60.0, show):
+                for case in bench.cases(of.sides, wanted, counts, budget or 60.0, show):
                     rows.add(case)
                     found.append(case)
         finally:
