@@ -121,7 +121,8 @@ class TorchColumns:
         return wide if bits == 64 else wide & ((1 << bits) - 1)
 
     def sorted(self, keys: Any) -> tuple[Any, Any]:
-        found = self.torch.sort(keys, stable=True)
+        # No search among booleans is there.
+        found = self.torch.sort(keys.to(self.torch.uint8) if keys.dtype == self.torch.bool else keys, stable=True)
         return found.values, found.indices
 
     def by_part(self, part_of: Any, parts: int) -> tuple[Any, list[int]]:
