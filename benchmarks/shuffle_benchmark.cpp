@@ -1,5 +1,6 @@
 // Shuffles of tables between four processes of this machine, in turns with the same bytes as bare messages while all of
-// them are busy: the rate of a rank, and what part of the messages' rate a shuffle reaches.
+// them are busy: the rate of a rank, and what part of the messages' rate a shuffle reaches. Rows by the hash of their
+// keys, or in runs whose parts are known.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int ranks = 4, rounds = 5;
 constexpr Bytes message = usual_piece;
+constexpr std::int64_t rows_of_run = 1 << 14;  // for one part, as it is given: 256 KiB of numbers
 
 // Random keys, numbers, and texts of 0 to 31 bytes if they are wanted; the arrays own nothing.
 class RandomTable {
@@ -49,9 +51,10 @@ class RandomTable {
     all.n_children = static_cast<std::int64_t>(schemas_.size()), all.children = schemas_.data();
     return all;
   }
-  Batch batch() {
+  std::int64_t rows() const { return static_cast<std::int64_t>(keys_.size()); }
+  Batch batch(std::int64_t first, std::int64_t count) {
     ArrowArray all{};
-    all.length = static_cast<std::int64_t>(keys_.size()), all.release = [](ArrowArray*) {};
+    all.length = count, all.offset = first, all.release = [](ArrowArray*) {};
     all.n_buffers = 1, all.buffers = no_buffers_;
     all.n_children = static_cast<std::int64_t>(arrays_.size()), all.children = arrays_.data();
     return Batch(all);
@@ -111,14 +114,15 @@ Seconds messages(Group& group, Bytes bytes) {
 }
 
 // `most`: the bytes that the busiest rank has sent to others.
-Seconds shuffle_of(Group& group, RandomTable& table, double& most) {
+Seconds shuffle_of(Group& group, RandomTable& table, bool in_runs, double& most) {
   const ArrowSchema schema = table.schema();
-  const Batch batch = table.batch();
   const int by_key[] = {0};
   group.barrier();
   const Seconds start = now_seconds();
   Shuffle shuffle(group, schema);
-  shuffle.insert(batch, by_key);
+  if (!in_runs) shuffle.insert(table.batch(0, table.rows()), by_key);
+  for (std::int64_t first = 0, run = 0; in_runs && first < table.rows(); first += rows_of_run, ++run)
+    shuffle.insert(table.batch(first, std::min(rows_of_run, table.rows() - first)), static_cast<int>(run % ranks));
   shuffle.finish();
   std::vector<Batch> kept;
   while (const auto part = shuffle.next()) std::ranges::move(shuffle.extract(*part), std::back_inserter(kept));
@@ -136,18 +140,18 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void measure(Group& group, const char* name, std::int64_t rows, bool with_texts) {
+void measure(Group& group, const char* name, std::int64_t rows, bool with_texts, bool in_runs) {
   RandomTable table(rows, with_texts, group.rank());
   double bytes = 0;
-  shuffle_of(group, table, bytes);
+  shuffle_of(group, table, in_runs, bytes);
   std::vector<double> bare, shuffled, part;
   for (int round = 0; round < rounds; ++round) {
     bare.push_back(bytes / messages(group, static_cast<Bytes>(bytes) / (ranks - 1)));
-    shuffled.push_back(bytes / shuffle_of(group, table, bytes));
+    shuffled.push_back(bytes / shuffle_of(group, table, in_runs, bytes));
     part.push_back(100 * shuffled.back() / bare.back());
   }
   if (group.rank() == 0)
-    std::printf("%-12s  %8s out of a rank  messages %10s  shuffle %10s  %3.0f %%\n", name,
+    std::printf("%-13s  %8s out of a rank  messages %10s  shuffle %10s  %3.0f %%\n", name,
                 format_bytes(static_cast<Bytes>(bytes)).c_str(), format_rate(median(bare)).c_str(),
                 format_rate(median(shuffled)).c_str(), median(part));
 }
@@ -158,8 +162,9 @@ int run(int rank) {
   Group group = Group::join(options);
   const char* megabytes = std::getenv("SHUFFLE_MEGABYTES");  // of a rank's table
   const std::int64_t bytes = (megabytes == nullptr ? 250 : std::atoll(megabytes)) * 1'000'000;
-  measure(group, "numbers", bytes / 16, false);
-  measure(group, "with texts", bytes / 36, true);
+  measure(group, "numbers, runs", bytes / 16, false, true);
+  measure(group, "numbers", bytes / 16, false, false);
+  measure(group, "with texts", bytes / 36, true, false);
   return 0;
 }
 

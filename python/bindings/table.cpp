@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,6 +18,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/table/column_values.hpp"
 #include "waywiser/table/row_hash.hpp"
+#include "waywiser/table/schema_agreement.hpp"
 #include "waywiser/table/shuffle.hpp"
 
 namespace nb = nanobind;
@@ -146,12 +148,23 @@ PartNumbers parts_of_rows(nb::handle schema, nb::handle array, const std::vector
   return PartNumbers(kept_numbers.data(), {kept_numbers.size()}, owner);
 }
 
+// `failed`: what all ranks raise, instead of this rank's columns.
+void agree_on_columns_of(Group& group, const NamedTypes& columns, const std::string& purpose,
+                         const std::string& failed) {
+  const auto own = [&] {
+    if (!failed.empty()) throw Error(ErrorKind::invalid_input, failed);
+    return columns;
+  };
+  without_gil([&] { agree_on_columns(group, own, purpose); });
+}
+
 }  // namespace
 }  // namespace waywiser
 
 void bind_table(nb::module_& m) {
   using namespace waywiser;
   m.def("parts_of_rows", parts_of_rows, "schema"_a, "array"_a, "keys"_a, "parts"_a);
+  m.def("agree_on_columns", agree_on_columns_of, "group"_a, "columns"_a, "purpose"_a, "failed"_a);
   nb::class_<PyShuffle>(m, "Shuffle", "See waywiser.table.Shuffle.")
       .def(nb::init<nb::handle, nb::handle, int, const Argument<Bytes>&, const Argument<Bytes>&, const std::string&,
                     const std::string&, const Argument<Bytes>&, const std::string&>(),

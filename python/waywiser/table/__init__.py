@@ -1,5 +1,7 @@
 """Tables across ranks: rows to the ranks that own them, joins, sums by key, order."""
 
+from waywiser.table.column_shuffle import ColumnShuffle
+from waywiser.table.columns import Columns
 from waywiser.table.frames import Frame
 from waywiser.table.grouping import Aggregate, group_by
 from waywiser.table.merge import How, merge
@@ -11,6 +13,8 @@ from waywiser.table.sorting import Order, sort
 
 __all__ = [
     "Aggregate",
+    "ColumnShuffle",
+    "Columns",
     "Frame",
     "How",
     "Order",

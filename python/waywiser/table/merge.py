@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.errors import InputError
+from waywiser.table.column_join import merged
+from waywiser.table.columns import are_columns
 from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places, value_type
 from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 from waywiser.table.skew import give, split_of
@@ -55,13 +57,18 @@ def merge(
     NaN, and the two zeros of floating point differ. Keys that are dictionaries come out as their values. Rows of one
     key come to one rank, but for a key with more rows than a rank's part of all, in a join that is not "outer".
 
+    Dicts of arrays are tables too (`Columns`): NumPy's, or PyTorch's, also on GPUs, with one column of integers as key;
+    "inner", "semi" or "anti", by sorting the keys of both; of the limits they take `parts` and `piece`.
+
     `parts`, `budget`, `piece`, `memory` and `spill` as in `Shuffle`, for each of the tables; `parts` is a multiple of
     the number of ranks. A rank joins one part after the other, so that more of them, with `memory`, need less of it;
     its result has their rows by part. Raises as `Shuffle`; InputError at all ranks for
     columns that are not there, and for keys of unlike types.
     """
-    plans: list[_Plan] = []
     limits = Limits(parts, budget, piece, memory, spill)
+    if are_columns(left):
+        return merged(group, left, right, (on, left_on, right_on), how, suffix, limits)
+    plans: list[_Plan] = []
 
     def left_schema() -> Any:
         limits.check_parts(group.size)

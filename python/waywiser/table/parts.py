@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from waywiser.table.column_shuffle import partitioned, shuffled
+from waywiser.table.columns import are_columns
 from waywiser.table.frames import Frame, Given, given, names, places
 from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
 def partition(data: Frame, on: str | Sequence[str], parts: int) -> list[Frame]:
     """The table in `parts` tables, each row by the hash of its columns `on`, in the order of `data`.
 
-    No other rank takes part; the same keys have the same part everywhere, as `Shuffle.insert` has it. Raises
-    InputError for columns that are not there and for types that differ; UnavailableError for types that are not
-    served, and for keys that are lists or structs.
+    `data` may be a dict of arrays (`Columns`), whose keys are integers. No other rank takes part; the same keys have
+    the same part everywhere, as `Shuffle.insert` has it. Raises InputError for columns that are not there and for types
+    that differ; UnavailableError for types that are not served, and for keys that are lists or structs.
     """
+    if are_columns(data):
+        return partitioned(data, on, parts)
     import numpy
 
     from waywiser import _core
@@ -39,9 +43,12 @@ def shuffle(
     """The rows of all ranks whose keys belong to this rank, in the library of `data`: rows with equal values in the
     columns `on` are at one rank afterwards. All ranks call it, with the same columns.
 
-    `budget` and `piece` as in `Shuffle`. The order is that of ranks, then of their rows. Raises InputError and
+    `data` may be a dict of arrays (`Columns`), also on GPUs, whose keys are integers; `budget` and `piece` are not for
+    these. `budget` and `piece` as in `Shuffle`. The order is that of ranks, then of their rows. Raises InputError and
     UnavailableError as `Shuffle`.
     """
+    if are_columns(data):
+        return shuffled(group, data, on, f"a shuffle of arrays on {_words(on)}")
     mine: list[Given] = []
     keys: list[str] = []
 

@@ -16,12 +16,9 @@ namespace {
 using Texts = std::vector<std::string>;
 
 // The purpose, then two for each column.
-Texts texts_of(const std::string& purpose, const TableSchema& schema) {
+Texts texts_of(const std::string& purpose, const NamedTypes& columns) {
   Texts texts{purpose};
-  for (const ColumnType& column : schema.columns) {
-    texts.push_back(column.name);
-    texts.push_back(column.words());
-  }
+  for (const auto& [name, words] : columns) texts.insert(texts.end(), {name, words});
   return texts;
 }
 
@@ -53,11 +50,22 @@ void check_same(const Texts& mine, const Texts& first) {
 
 }  // namespace
 
+void agree_on_columns(Group& group, const std::function<NamedTypes()>& columns, const std::string& purpose) {
+  NamedTypes named;
+  throw_at_all(group, failure_of([&] { named = columns(); }));
+  const Texts mine = texts_of(purpose, named), first = told_by_first(group, mine);
+  throw_at_all(group, failure_of([&] { check_same(mine, first); }));
+}
+
 TableSchema agreed_schema(Group& group, const std::function<TableSchema()>& parse, const std::string& purpose) {
   TableSchema schema;
-  throw_at_all(group, failure_of([&] { schema = parse(); }));
-  const Texts mine = texts_of(purpose, schema), first = told_by_first(group, mine);
-  throw_at_all(group, failure_of([&] { check_same(mine, first); }));
+  const auto columns = [&] {
+    schema = parse();
+    NamedTypes named;
+    for (const ColumnType& column : schema.columns) named.emplace_back(column.name, column.words());
+    return named;
+  };
+  agree_on_columns(group, columns, purpose);
   return schema;
 }
 

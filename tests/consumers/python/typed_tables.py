@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pyarrow as pa
 
 import waywiser as ww
@@ -29,6 +30,17 @@ def by_hand(group: ww.Group, data: table.Frame) -> None:
     assert peer.rows_in <= rows and counts.most_under_way >= counts.spilled == 0
 
 
+def of_arrays(group: ww.Group) -> None:
+    data: table.Columns = {"k": numpy.arange(3), "v": numpy.ones(3)}
+    moved = table.ColumnShuffle(group, data, parts=3, piece=1 << 20)
+    moved.insert(data, on="k")
+    moved.insert(data, rows=[2, 1], to=[2, 0])
+    assert moved.parts == 3 and moved.spilled == 0
+    rows = sum(len(columns["v"]) for _, columns in moved)
+    assert group.all_reduce(numpy.array([rows]))[0] == 12
+    assert len(table.merge(group, data, data, "k", how="semi")) == len(table.shuffle(group, data, "k")) == 2
+
+
 def main() -> None:
     how: table.How = "inner"
     order: table.Order = "descending"
@@ -36,6 +48,7 @@ def main() -> None:
     with ww.join(60) as group:
         data = pa.table({"k": [group.rank, 2], "v": [1.0, 2.0]})
         by_hand(group, data)
+        of_arrays(group)
         assert len(table.partition(data, "k", 2)) == 2
         assert table.merge(group, data, table.shuffle(group, data, "k"), "k", how=how).num_rows <= 6
         assert table.group_by(group, data, "k", [("v", total)], parts=4, memory=1 << 30, spill="/tmp").num_rows <= 3
