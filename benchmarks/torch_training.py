@@ -1,9 +1,10 @@
 """Steps of training with the back end beside NCCL: data-parallel (DistributedDataParallel; also without communication),
 sharded (fully_shard), tensor-parallel (parallelize_module).
 
-torchrun --standalone --nproc-per-node 2 benchmarks/torch_training.py [--json FILE] [--seconds S]. Blocks of five steps
-take turns; a time is the median of the blocks at the slowest rank. The losses of the first steps must be equal to those
-with NCCL up to rounding. Needs PyTorch with CUDA, a GPU for each rank. WAYWISER_TORCH_FORM chooses the back end's form.
+torchrun --standalone --nproc-per-node 2 benchmarks/torch_training.py [--json FILE] [--seconds S] [--cases LIST].
+Blocks of five steps take turns; a time is the median of the blocks at the slowest rank. The losses of the first steps
+must be equal to those with NCCL up to rounding. Needs PyTorch with CUDA, a GPU for each rank. WAYWISER_TORCH_FORM
+chooses the back end's form.
 """
 
 from __future__ import annotations
@@ -164,7 +165,12 @@ def main() -> int:
     parser.add_argument("--json", help="where the result goes")
     parser.add_argument("--seconds", type=float, default=8, help="for each case (default: 8); at least seven rounds")
     parser.add_argument("--max-ctas", default="", metavar="LIST", help="several back ends, as 0,16 (default: its own)")
+    parser.add_argument("--cases", default="", metavar="LIST", help="those whose names have one of these, as sharded")
     arguments = parser.parse_args()
+    words = [word for word in arguments.cases.split(",") if word] or [""]
+    cases = [case for case in CASES if any(word in case.name for word in words)]
+    if not cases:
+        parser.error(f"--cases {arguments.cases}: no case has such a name")
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("nccl")
@@ -174,7 +180,7 @@ def main() -> int:
         groups[f"waywiser {most}".strip()] = dist.new_group(backend="waywiser", pg_options=options)
     control = dist.new_group(backend="gloo")
     rows = []
-    for case in CASES:
+    for case in cases:
         rows.append(run(case, groups, control, device, arguments.seconds))
         torch.cuda.empty_cache()
         if dist.get_rank() == 0:

@@ -29,6 +29,7 @@ struct DisorderlyRanks {
     FusedArguments terms{{},
                          &states[rank],
                          &notices[rank],
+                         nullptr,
                          tables[rank].data(),
                          layout,
                          rank,

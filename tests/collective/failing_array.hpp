@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -42,6 +43,9 @@ class FailingArray {
   // The array as a consumer of the stream sees it; on the host when the stream has ended.
   void enqueue_consumer() { stream_->copy(on_host(), region()); }
   bool consumed_nothing() const { return values_are(poison); }
+  bool is_spoilt() const {
+    return std::ranges::all_of(values(), [](float each) { return std::isnan(each); });
+  }
   bool values_are(float value) const {
     return std::ranges::all_of(values(), [&](float each) { return each == value; });
   }

@@ -123,9 +123,9 @@ TEST(GpuFailure, TheProcessEndsWhereThatIsWanted) {
   EXPECT_TRUE(has(story.printed(0), "rank 1 did not send within")) << story.printed(0);
 }
 
-TEST(GpuFailure, WhatIsToBeDoneThenIsOneOfTwoThings) {
+TEST(GpuFailure, WhatIsToBeDoneThenIsOneOfThreeThings) {
   const WithVariable wrong("WAYWISER_ON_FAILURE", "explode");
-  EXPECT_TRUE(has(error_of([] { Group::join({}); }), "on_failure is 'raise' or 'abort', not 'explode'"));
+  EXPECT_TRUE(has(error_of([] { Group::join({}); }), "on_failure is 'trap', 'raise' or 'abort', not 'explode'"));
 }
 
 // Both ranks call something on their streams; the host waits for the stream alone.

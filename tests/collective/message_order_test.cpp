@@ -28,6 +28,7 @@ struct TwoRanks {
     MessageArguments terms{{},
                            states[rank].get(),
                            &notices[rank],
+                           nullptr,
                            exposed.data(),
                            layout,
                            rank,

@@ -28,7 +28,8 @@ class ThreadOfWarp {
     warp_.join.arrive_and_wait();
     warp_.data_thread_joins = false;
   }
-  bool any(bool value) {
+  void join_whole_warp() { join_warp(); }
+  bool all(bool value) {
     if (sees_tag_) warp_.voted = value;
     warp_.vote.arrive_and_wait();
     const bool result = warp_.voted;

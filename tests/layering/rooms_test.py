@@ -58,6 +58,7 @@ LAZY_OF = {
     "report.pictures": "needs matplotlib, which is optional",
     "mesh.picture": "needs matplotlib, which is optional",
     "torch_backend": "needs torch, which is optional",
+    "bench.with_compute_cuda": "needs torch, which is optional",
 }
 # ... and who may do so:
 LAZY_IN = {

@@ -189,7 +189,7 @@ GPUS = ww.virtual_gpus(1)
         (lambda *_: ww.join("60"), ww.InputTypeError, "timeout is a number, not '60' of type str"),
         (lambda *_: ww.join(encrypt="yes"), ww.InputTypeError, "encrypt is True or False, not 'yes' of type str"),
         (lambda *_: ww.join(gpus=1), ww.InputTypeError, "gpus is cuda_gpus() or virtual_gpus(), not int"),
-        (lambda *_: ww.join(on_failure="x"), ww.InputError, "on_failure is 'raise' or 'abort', not 'x'"),
+        (lambda *_: ww.join(on_failure="x"), ww.InputError, "on_failure is 'trap', 'raise' or 'abort', not 'x'"),
     ],
 )
 def test_a_wrong_argument_is_one_line(call: Callable[[Any, Any], Any], kind: type[ww.Error], line: str) -> None:

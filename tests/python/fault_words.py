@@ -176,6 +176,7 @@ GPUS = Section(
         Row("collectives, hosts between machines", "on a stream", "O O L O h M R I,H"),
         Row("collectives", "in a graph", "D T g g h g h g"),
         Row("collectives", "back end of PyTorch", "D T L W h p h p"),
+        Row("collectives and messages", 'on a stream, `on_failure="raise"`', "V V L V h M R I,H"),
         Row("the last operation of a program", "on a stream", "E T L g h M R I,H"),
         Row("messages to other machines", "on a stream", "O O L o h M,K R I,H"),
         Row("messages", "on a stream", "D N L P h M R I,H"),
@@ -209,6 +210,10 @@ GPUS = Section(
         "H": "nothing: the handler runs, the result is right",
         "G": "as for arrays of the host; nobody touches the arrays of a call that has ended",
         "N": "what nobody sends traps at the deadline",
+        "V": (
+            "the same line; the GPU goes on, each output of the call and of later ones is NaN, or has all bits set, "
+            "and every later call of the group raises"
+        ),
     },
     reasons={
         "g": "a graph replays what was called on a stream, and makes no array",

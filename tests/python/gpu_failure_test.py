@@ -95,6 +95,35 @@ def test_the_process_ends_where_that_is_wanted() -> None:
     assert first.code == 1, first
 
 
+KEPT = """
+z = y * 2 + 1
+torch.cuda.synchronize()
+assert y.isnan().all() and z.isnan().all(), (y, z)
+a = torch.ones(4096, 4096, device=dev)
+assert (a @ a == 4096).all()
+failed(lambda: group.synchronize(y), lambda: group.all_reduce(x, y))
+group.close()
+with ww.from_unique_id(ww.unique_id(), 0, 1) as alone:
+    assert (alone.all_reduce(x) == 1).all()
+print("CUDA GOES ON")
+"""
+
+
+@pytest.mark.parametrize("how", ["eager", "graph"])
+@pytest.mark.parametrize("count", [2, 5000, 3_000_000, 40_000_000])
+@pytest.mark.faults("gpus V")
+def test_with_on_failure_raise_a_dead_rank_leaves_nan_and_the_context(how: str, count: int, tmp_path: Path) -> None:
+    enqueued = tmp_path / "enqueued"
+    os.mkfifo(enqueued)
+    begin = BEGIN.replace("torch.ones(5000", f"torch.ones({count}") + GROUP + (GRAPH if how == "graph" else "")
+    begin = begin.replace("ww.join(", 'ww.join(on_failure="raise", ')
+    died = f"if R == 1:\n    open({str(enqueued)!r}).read()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    call = "graph.replay()" if how == "graph" else "group.all_reduce(x, y)"
+    first, _ = run_pair(begin + died + f"{call}\nopen({str(enqueued)!r}, 'w').close()\n" + KEPT, 600)
+    assert first.out.count("raised") == 2 and "CUDA GOES ON" in first.out, first
+    assert "NOTHING WAS RAISED" not in first.out and "rank 1 (process " in first.err, first
+
+
 UNLIKE = {
     "calls of the back end": ("dist.all_reduce(x[:100])", "dist.all_reduce(x[:80])", "80 float32, sum"),
     "sizes": ("group.all_reduce(x[:100], y[:100])", "group.all_reduce(x[:80], y[:80])", "80 float32, sum"),

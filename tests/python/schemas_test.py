@@ -22,7 +22,7 @@ from made_up_benchmark import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
 from waywiser.apply.setting import Setting, Settings
-from waywiser.bench import coalescing, merge, sharing
+from waywiser.bench import coalescing, merge, sharing, with_compute
 from waywiser.bench import offload as bench_offload
 from waywiser.bench.offload_rows import Rows
 from waywiser.bench.outcome import JSON
@@ -121,8 +121,7 @@ def coalesced() -> Json:
 
 def shared() -> Json:
     point = sharing.Point(True, 2, {"packed": 2e-5}, 40)
-    value: Json = json.loads(sharing.as_json([point], "virtual_gpu", "virtual GPUs", {"a": "b"}))
-    return value
+    return dict(json.loads(sharing.as_json([point], "virtual_gpu", "virtual GPUs", {"a": "b"})))
 
 
 def merged() -> Json:
@@ -182,6 +181,7 @@ def network_undo() -> Json:
     return value
 
 
+BESIDE = with_compute.Row("all_reduce", 4096, 16, "matmul", 10, 3, *[1e-5] * 5)
 MADE: dict[str, Callable[[], Json]] = {
     "topology": made_up.topology,
     "profile": made_up.profile,
@@ -198,6 +198,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "coalescing": coalesced,
     "sharing": shared,
     "merge": merged,
+    "with_compute": lambda: json.loads(with_compute.as_json([BESIDE], "host", "", {})),
     "network": network,
     "network_proof": network_proof,
     "network_undo": network_undo,

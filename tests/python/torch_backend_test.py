@@ -18,7 +18,7 @@ pytestmark = [
 
 # Every call is made with each back end; the results must be equal.
 PROGRAM = """
-import torch, torch.distributed as dist, waywiser.torch_backend
+import threading, torch, torch.distributed as dist, waywiser.torch_backend
 from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("waywiser")
@@ -146,6 +146,14 @@ with dist._coalescing_manager():
     dist.all_reduce(data := torch.ones(3))
     dist.all_reduce(more := torch.ones(2) * rank)
 assert data.tolist() == [size] * 3 and more.tolist() == [sum(range(size))] * 2
+sums = []
+add_up = lambda: (dist.all_reduce(ones := torch.ones(3)), sums.extend(ones.tolist()))
+threads = [threading.Thread(target=add_up) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert sums == [size] * 6
 
 for call, words in (
     (lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BXOR), "no bxor of float32, which is no integer"),

@@ -125,12 +125,37 @@ def rows(names: list[str], calls: dict[str, str]) -> list[str]:
     return [f"| `{name}` | {kind_of(name, names, calls)} | {gpu(name)} |" for name in sorted(names)]
 
 
+USES = (
+    "## Other uses\n"
+    "\n"
+    "Tried with two ranks and PyTorch 2.15.0 on host memory, beside Gloo, 2026-11-30; tests of "
+    "`tests/python/torch_backend_test.py` hold all but the refusals.\n"
+    "\n"
+    "| Use | What the back end makes of it |\n"
+    "|---|---|\n"
+    "| Several calls in `_coalescing_manager`, also with `device` and `async_ops` | works: all_reduce, "
+    "all_gather_into_tensor, reduce_scatter_tensor, isend and irecv |\n"
+    "| Tensors of another order: transposed, `channels_last`, with gaps | works: copied to C order and back, "
+    "also where the order differs between ranks |\n"
+    "| `BAND`, `BOR`, `BXOR` of integers and bools | works; arrays on GPUs go through host memory |\n"
+    "| `PREMUL_SUM` of floating-point numbers | works: a copy is multiplied by the factor. Integers: "
+    "`ValueError` that names what there is |\n"
+    "| Two threads that call one group | works: they take turns. Ranks must call in the same order, as ever "
+    "|\n"
+    "| `split_group` | refused by PyTorch, which asks back ends in C++ alone how to split: "
+    "`new_group(ranks)` makes the same groups |\n"
+    "| `gather_into_tensor`, `gather_single` | refused by PyTorch: `gather` does the same |\n"
+    "| `recv` from any rank | refused: `waywiser needs a source rank: recv(..., src=RANK)` |\n"
+)
+
+
 def page(version: str, names: list[str], calls: dict[str, str]) -> str:
     on_gpus = record()
     gpus = "Calls on GPUs were not run for this table."
     if on_gpus:
         gpus = f"GPU: PyTorch {on_gpus['version']}, two ranks on {on_gpus['device']}, {on_gpus['date']}."
-    return f"""# The calls of torch.distributed
+    return (
+        f"""# The calls of torch.distributed
 
 What `init_process_group("waywiser")` makes of every public name of `torch.distributed.distributed_c10d`.
 Host: PyTorch {version}, two ranks, tensors in host memory, {datetime.date.today()}.
@@ -139,7 +164,10 @@ The back end in C++ and the one in Python make the same of them.
 
 | Name | Host | GPU |
 |---|---|---|
-""" + "".join(f"{row}\n" for row in rows(names, calls))
+"""
+        + "".join(f"{row}\n" for row in rows(names, calls))
+        + USES
+    )
 
 
 def write_record(file: Path) -> None:

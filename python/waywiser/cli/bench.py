@@ -63,6 +63,9 @@ def bench(
     data_plain: Annotated[
         bool, typer.Option("--data-plain", help="For offload: also without encryption of arrays.")
     ] = False,
+    with_compute: Annotated[
+        bool, typer.Option("--with-compute", help="Collectives and a computation, each alone and both at once.")
+    ] = False,
     output: ResultsFolder = DEFAULT,
 ) -> None:
     """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
@@ -78,7 +81,14 @@ def bench(
     from waywiser.bench.run import Wanted
     from waywiser.bench.session import as_rank, in_job, simulated, with_own_ranks
     from waywiser.cli.bench_alone import Form, coalescing, merge, offload, only_alone, sharing, simulated_offload
+    from waywiser.cli.bench_with_compute import with_compute as beside_computing
 
+    if with_compute:
+        name = "--with-compute"
+        only_alone(name, against=against, full=full, mode=mode != "blocking", machine=machine, blocks=blocks)
+        only_alone(name, remote=remote, key=key, times=times, road=road, data_plain=data_plain)
+        only_alone(name, **{"from": source != "host", "bind": bind != "default"})
+        return beside_computing(what or [], ranks, memory, sizes, budget, backend, Form(as_json, as_csv, plot))
     for name in ("coalescing", "merge", "offload", "sharing"):
         if what and name in what:
             if len(what) > 1:

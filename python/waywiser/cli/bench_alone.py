@@ -45,6 +45,7 @@ _WHY = {
     "offload": "times one client of a server",
     "offload --machine": "has all roads between two simulated nodes",
     "sharing": "starts 1 to 8 ranks on one GPU itself",
+    "--with-compute": "starts its ranks itself, each with a computation",
 }
 
 
@@ -52,7 +53,7 @@ def _label(told: str) -> str:
     return f", {told.upper()}" if told else ""
 
 
-def _print(bench: Any, form: Form, found: list[Any], kind: str, told: str, left_out: dict[str, str]) -> None:
+def print_found(bench: Any, form: Form, found: list[Any], kind: str, told: str, left_out: dict[str, str]) -> None:
     """What a module of waywiser.bench has found, as the user wants it; `told` labels times of virtual GPUs."""
     if form.json:
         typer.echo(bench.as_json(found, kind, told, left_out))
@@ -88,7 +89,7 @@ def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backe
     with bar("coalescing") as show:
         found = list(bench.points(wanted, missing, show))
     told = warning("virtual_gpu" if kind == "virtual_gpu" else "", False)
-    _print(bench, form, found, kind, told, left_out)
+    print_found(bench, form, found, kind, told, left_out)
     if form.plot is not None and found:
         from waywiser.bench.heat_map import plot_coalescing
 
@@ -218,7 +219,7 @@ def merge(ranks: int | None, sizes: str, budget: float | None, machine: str | No
                 found.append(case)
     finally:
         told = "" if machine is None else f"simulated {machine}"
-        _print(bench, form, found, "host" if machine is None else "simulated", told, left_out)
+        print_found(bench, form, found, "host" if machine is None else "simulated", told, left_out)
         if not (form.json or form.csv):
             print_assumed([one for case in found[:1] for one in case.assumed])
     if not found:
@@ -266,6 +267,6 @@ def sharing(most: int | None, budget: float | None, backend: str, form: Form) ->
                 found.append(point)
     finally:
         told = warning("virtual_gpu" if virtual else "", False)
-        _print(bench, form, found, "virtual_gpu" if virtual else "cuda", told, left_out)
+        print_found(bench, form, found, "virtual_gpu" if virtual else "cuda", told, left_out)
     if not found:
         raise TransferError("sharing: nothing could be timed")

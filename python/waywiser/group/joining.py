@@ -28,8 +28,9 @@ def join(
 
     `timeout`: the longest wait of any call, in seconds; default WAYWISER_TIMEOUT, or 60. `gpus`: default cuda_gpus(),
     opened with the first array on a GPU; virtual_gpus() for tests. `on_failure`: after a failed operation on this
-    rank's GPU a line is printed, and either every later call on the GPU raises ("raise") or the process ends ("abort");
-    default WAYWISER_ON_FAILURE, or "raise". `encrypt`: whether to encrypt traffic to other machines; must be equal in
+    rank's GPU a line is printed, and every later call on the GPU raises ("trap"), or the GPU goes on, the operation's
+    results are NaN (integers: all bits 1), and later calls of the group raise ("raise"), or the process ends ("abort");
+    default WAYWISER_ON_FAILURE, or "trap". `encrypt`: whether to encrypt traffic to other machines; must be equal in
     all ranks; default WAYWISER_ENCRYPT=1, or no. `progress_thread`: whether started operations (start_...) progress
     while the program computes; default WAYWISER_PROGRESS_THREAD=on, or no. `threads`: whether threads of this program
     may use different groups, made by split, at once; without it one thread at a time may be in a call, and each thread

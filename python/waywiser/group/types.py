@@ -64,7 +64,7 @@ class CudaCoreStream(Protocol):
 Stream = Union[int, "GpuStream", TorchStream, CupyStream, CudaCoreStream, None]
 
 ReduceOp = Literal["sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor"]
-OnFailure = Literal["raise", "abort"]
+OnFailure = Literal["trap", "raise", "abort"]
 
 # The types of elements that a group can send. NumPy knows bfloat16 and float8 once ml_dtypes is imported.
 ElementName = Literal[

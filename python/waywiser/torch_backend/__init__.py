@@ -6,9 +6,9 @@ current stream, asynchronous ones (`async_op=True`, and those of DistributedData
 waits for it, so that the program's kernels run beside them; `wait()` makes the current stream wait.
 
 If the peer of an operation on a GPU is late, gone or in another call, the operation never counts as done: a line on
-stderr says why, and every later call of CUDA raises. `init_process_group("waywiser",
-pg_options=Options(on_failure="abort"))`, or the environment variable WAYWISER_ON_FAILURE=abort, ends the process
-instead.
+stderr says why, and every later call of CUDA raises. With `init_process_group("waywiser",
+pg_options=Options(on_failure="raise"))`, or the environment variable WAYWISER_ON_FAILURE=raise, CUDA goes on, the
+operation's results are NaN (integers: all bits 1), and every later operation raises; with "abort" the process ends.
 
 The back end has two forms, of the same calls, which ranks may mix. The one in Python is always there. The one in C++,
 whose frequent calls take less time of the host, is used once `python -m waywiser.torch_backend` has compiled it, which
@@ -34,7 +34,7 @@ __all__ = ["Options", "why_python"]
 class Options:
     """The `pg_options` of init_process_group and new_group: options of from_torch."""
 
-    on_failure: Literal["raise", "abort"] | None = None
+    on_failure: Literal["trap", "raise", "abort"] | None = None
     encrypt: bool | None = None
     max_ctas: int | None = None
 

@@ -26,6 +26,13 @@ JoinOptions join_options(const ww_join_options& asked) {
   if (asked.progress_thread != 0) options.progress_thread = true;
   options.threads = asked.threads != 0;
   if (asked.max_ctas != 0) options.max_ctas = asked.max_ctas;
+  switch (asked.on_failure) {
+    case WW_ON_FAILURE_DEFAULT: break;
+    case WW_ON_FAILURE_TRAP: options.on_failure = OnFailure::trap; break;
+    case WW_ON_FAILURE_RAISE: options.on_failure = OnFailure::raise; break;
+    case WW_ON_FAILURE_ABORT: options.on_failure = OnFailure::abort; break;
+    default: throw Error(ErrorKind::invalid_input, "no on_failure " + std::to_string(asked.on_failure));
+  }
   if (asked.virtual_gpus != 0) {
     VirtualMachine machine;
     machine.gpus = asked.virtual_gpus;

@@ -132,6 +132,15 @@ static inline ww_mode ww_on(ww_stream* stream) {
 }
 /* NOLINTEND(modernize-use-nullptr) */
 
+/* What a failed operation on its GPU does to this rank: every later call on the GPU fails; the GPU goes on, and what
+ * the operation should have brought is NaN; the process ends. */
+typedef enum ww_on_failure WW_ANY_INT {
+  WW_ON_FAILURE_DEFAULT = 0, /* WAYWISER_ON_FAILURE, or WW_ON_FAILURE_TRAP */
+  WW_ON_FAILURE_TRAP = 1,
+  WW_ON_FAILURE_RAISE = 2,
+  WW_ON_FAILURE_ABORT = 3
+} ww_on_failure;
+
 /* How to join. Set all bytes to 0, which equals passing NULL, then set `size`. */
 typedef struct ww_join_options {
   size_t size;         /* sizeof(ww_join_options) */
@@ -140,6 +149,7 @@ typedef struct ww_join_options {
   int virtual_gpus;    /* for tests without a GPU: number of virtual GPUs of 1 GiB that replace CUDA's */
   int threads;         /* 1: threads may use different groups at once; calls that wait then give way to each other */
   int max_ctas;        /* most blocks of a kernel of a collective of GPU arrays; 0: WAYWISER_MAX_CTAS, or no limit */
+  ww_on_failure on_failure;
 } ww_join_options;
 
 /* What ranks need to meet without a launcher. It holds the job's secret: whoever has it can become a rank. */

@@ -83,8 +83,6 @@ inline constexpr Default apart_ll{"receive buffers for LL beyond the slice", 512
                                   "more than they send at most by LL"};
 inline constexpr Default apart_ll128{"receive buffers for LL128 beyond the slice", 4 * mib, "bytes from all ranks",
                                      "what they send at most by LL128"};
-inline constexpr Default apart_bulk_small{"receive buffers for pushes beyond the slice, at first", 8 * mib,
-                                          "bytes from all ranks", "saves 24 MiB at ranks that never send more"};
 inline constexpr Default apart_bulk{"receive buffers for pushes beyond the slice", 32 * mib, "bytes from all ranks",
                                     "what an all_reduce by kernels takes at most before NCCL"};
 
@@ -219,7 +217,6 @@ inline constexpr const Default* table[] = {
     &slice_least,
     &apart_ll,
     &apart_ll128,
-    &apart_bulk_small,
     &apart_bulk,
     &program_ll,
     &program_ll_beside_ll128,

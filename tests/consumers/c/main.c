@@ -383,6 +383,9 @@ static void refusals(void) {
   options.size = sizeof options;
   options.max_ctas = -1;
   REFUSED(ww_join(&options, &none), WW_INVALID_INPUT, "max_ctas is -1");
+  options.max_ctas = 0;
+  options.on_failure = (ww_on_failure)9;
+  REFUSED(ww_join(&options, &none), WW_INVALID_INPUT, "no on_failure 9");
   REFUSED(ww_join(NULL, NULL), WW_INVALID_INPUT, "is NULL");
   REFUSED(ww_barrier(NULL, WW_WAIT), WW_INVALID_INPUT, "the group is NULL");
   REFUSED(ww_send(group, NULL, 3, WW_FLOAT64, rank, 0, WW_WAIT), WW_INVALID_INPUT, "3 elements is NULL");

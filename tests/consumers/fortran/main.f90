@@ -18,6 +18,7 @@ program consumer
   options%max_ctas = -1
   if (ww_join(options, group) /= ww_invalid_input) error stop 'a negative number of blocks'
   options%max_ctas = 8
+  options%on_failure = ww_on_failure_raise
   options%timeout = 45
   call check(ww_join(options, group))
   me = ww_rank(group)

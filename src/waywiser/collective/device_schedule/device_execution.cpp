@@ -203,6 +203,7 @@ void DeviceExecution::enqueue(Stream& stream, Seconds deadline) {
   if (terms_.instruction_count == 0) return;  // this rank has nothing to do, and no other rank waits for it
   deadline_ = deadline;
   program::ProgramArguments terms = terms_;
+  terms.failed = on_stream::kept_word(notice());
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
@@ -226,6 +227,19 @@ std::optional<Error> DeviceExecution::failure(const std::string& stopped, std::s
                                     (stopped.empty() ? "" : ": " + stopped));
   return Error(ErrorKind::timeout,
                me + ": " + peer + " did not come within " + format_seconds(deadline_) + " in " + start);
+}
+
+void DeviceExecution::keep_context(std::uint32_t* word) noexcept { on_stream::keep_context(notice(), word); }
+
+std::vector<Region> DeviceExecution::outputs() const {
+  std::vector<bool> written(schedule_->arrays.size());
+  for (const Step& step : schedule_->steps)
+    if (step.kind != StepKind::send && step.kind != StepKind::put && step.kind != StepKind::signal)
+      written[step.destination.array] = true;
+  std::vector<Region> all = regions();
+  for (std::size_t array = 0; array < all.size(); ++array)
+    if (!written[array] || !is_callers(schedule_->arrays[array])) all[array].bytes = 0;
+  return all;
 }
 
 void DeviceExecution::stop() noexcept { on_stream::stop(notice()); }

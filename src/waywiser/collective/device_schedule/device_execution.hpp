@@ -50,6 +50,10 @@ class DeviceExecution {
 
   // Throws like Stream::launch. A kernel that waits in vain for a rank traps.
   void enqueue(Stream& stream, Seconds deadline);
+  // As FusedCollective::keep_context().
+  void keep_context(std::uint32_t* word) noexcept;
+  // The caller's arrays into which a start writes; others are empty.
+  std::vector<Region> outputs() const;
   // The error of a failed start, if any. `stopped`: why stop() was called. Callable from any thread.
   std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job) const;
   // Ends all waits inside kernels for good: they trap.

@@ -77,8 +77,10 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare_by(const ProgramAlgo
   Offer mine;
   Entry entry{++prepared_, {}, {}, {}};
   std::shared_ptr<DeviceExecution> execution;
-  mine.attempt(
-      [&] { execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op, algorithms); });
+  mine.attempt([&] {
+    execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op, algorithms);
+    execution->keep_context(kept_);
+  });
   DirectAgreement direct = DirectAgreement::of_all(exchange, peers_, *schedule, execution.get(), gpu_, *stream);
   mine.attempt([&] {
     entry.opened = std::move(direct.opened);

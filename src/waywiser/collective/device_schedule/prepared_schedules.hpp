@@ -39,6 +39,8 @@ class PreparedSchedules {
 
   // See ProgramAlgorithms; of the schedules prepared from now on.
   void set_algorithm(std::optional<ProgramAlgorithm> only) { algorithms_.set(only); }
+  // As FusedCollective::keep_context(), of those too.
+  void keep_context(std::uint32_t* word) { kept_ = word; }
   void set_why_no_ll128(const std::string& why) { algorithms_.set_why_no_ll128(why); }
 
   // Both are callable from any thread.
@@ -73,6 +75,7 @@ class PreparedSchedules {
   const int rank_;
   ProgramAlgorithms algorithms_;
   const int ranks_on_a_gpu_;
+  std::uint32_t* kept_ = nullptr;
   std::uint64_t prepared_ = 0;
   mutable std::mutex mutex_;  // guards entries_
   std::vector<Entry> entries_;

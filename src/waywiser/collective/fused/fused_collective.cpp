@@ -106,6 +106,7 @@ fused::FusedArguments FusedCollective::terms(Stream& stream, unsigned blocks) co
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<fused::FusedState*>(stream.reach(state_));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
+  terms.failed = on_stream::kept_word(notice());
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);

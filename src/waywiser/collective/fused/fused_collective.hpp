@@ -11,6 +11,7 @@
 #include "waywiser/collective/fused/kernel.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/defaults.hpp"
 
@@ -74,6 +75,9 @@ class FusedCollective {
   std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job = {}) const;
   // Ends all waits inside kernels for good: they trap.
   void stop() noexcept;
+  // From now on kernels that give up set `word`, in the GPU's memory as they reach it, and end in place of trapping;
+  // where it is set they end at once.
+  void keep_context(std::uint32_t* word) noexcept { on_stream::keep_context(notice(), word); }
   // For the waits of later operations.
   void set_deadline(Seconds deadline) { deadline_ = deadline; }
 

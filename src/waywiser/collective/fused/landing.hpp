@@ -53,6 +53,7 @@ struct FusedArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   FusedState* state;
   block::Notice* notice;
+  const std::uint32_t* failed;  // not 0: an earlier operation has failed, and this one ends at once; nullptr: it traps
   const block::Exposed* exposed;  // of each slot (0: none), max_ranks entries
   LandingLayout layout;
   std::uint32_t rank;

@@ -12,6 +12,7 @@ class OperationBody {
   WAYWISER_DEVICE OperationBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu), terms_(terms), description_(work.description), signature_(work.signature) {
     number_ = gpu.peek(&terms.state->progress) / most_blocks + 1;
+    if (terms.failed != nullptr && gpu.peek(terms.failed) != 0) gpu.leave();
   }
 
   // Accompanies all data sent; packets and flags have room for parts of it.
@@ -35,7 +36,7 @@ class OperationBody {
   // All threads call it after sending, when this block knows the number. Once all blocks have counted, the operation
   // has ended for the next one, which begins when this kernel has completed.
   WAYWISER_DEVICE void count() {
-    gpu_.sync();
+    gpu_.sync_before_waits();
     gpu_.each_thread([&](unsigned thread) {
       if (thread == 0) gpu_.add(&terms_.state->progress, terms_.share + (gpu_.block() == 0 ? terms_.rest : 0));
     });

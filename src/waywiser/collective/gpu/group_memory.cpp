@@ -68,8 +68,7 @@ std::optional<GroupMemory> GroupMemory::within(int ranks, Bytes share, Bytes mos
 
 std::span<const FusedOptions> larger_memories() {
   constexpr Bytes ends = 4096;  // of the ranks' parts, which are rounded up
-  static constexpr std::array<FusedOptions, 2> all{
-      FusedOptions{defaults::apart_ll, defaults::apart_bulk_small + ends, defaults::apart_ll128},
+  static constexpr std::array<FusedOptions, 1> all{
       FusedOptions{defaults::apart_ll, defaults::apart_bulk + ends, defaults::apart_ll128}};
   return all;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/kept_failure.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
@@ -71,6 +72,7 @@ void HostEngine::set_up_gate() {
     const Session::ThreadRuns thread_runs(session_);
     gate = std::make_shared<StreamGate>(order_.platform(), order_.gpu(), static_cast<int>(members.peer(members.rank)));
   }
+  if (const KeptFailure* kept = session_.gpus().kept_failure(order_.gpu())) gate->keep_context(kept->on_gpu());
   staging_.emplace(order_.platform(), order_.gpu());
   const std::lock_guard lock(mutex_);
   gate_ = std::move(gate);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "waywiser/comm/session/kept_failure.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/kernels/block/ranks.hpp"
 
@@ -150,6 +151,10 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
     fused_ = std::make_unique<FusedCollective>(platform_, stream_, rank_, size(), memory->fused, buffers_.fused());
     messages_ = std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
                                                  fused_->exposed(), planned_, ranks_on_a_gpu_);
+    if (const KeptFailure* kept = session_.gpus().kept_failure(gpu_)) {
+      fused_->keep_context(kept->on_gpu());
+      messages_->keep_context(kept->on_gpu());
+    }
   }));
 }
 

@@ -128,13 +128,14 @@ std::shared_ptr<const CallComparison> NcclEngine::comparison() const {
   return comparing_.empty() ? nullptr : comparing_.back();
 }
 
-// After an abort NCCL's kernels would end as if they had succeeded: in a failed group they must trap.
+// After an abort NCCL's kernels end as if they had succeeded: in a failed group they must trap, or a guard follows
+// each.
 void NcclEngine::stop() noexcept {
   const std::lock_guard lock(mutex_);
   if (!nccl_) return;
   bool trapped = false;
   static_cast<void>(reason_of([&] {
-    trapped = order_.is_busy();
+    trapped = order_.is_busy() && session_.gpus().kept_failure(order_.gpu()) == nullptr;
     if (trapped) launch_trap(*order_.own());
   }));
   trapped ? nccl_->abandon() : nccl_->abort();

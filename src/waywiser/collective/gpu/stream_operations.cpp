@@ -1,11 +1,15 @@
 #include "waywiser/collective/gpu/stream_operations.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/fused_works.hpp"
 #include "waywiser/collective/gpu/begun_gpu_call.hpp"
+#include "waywiser/collective/on_stream/guard.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/comm/session/kept_failure.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/policy/defaults.hpp"
 
@@ -24,11 +28,13 @@ StreamOperations::StreamOperations(HostCollectives& hosts, Place gpu, std::share
       nccl_(hosts.core(), session_, members_, kernels_, order_),
       by_hosts_(hosts, kernels_.domain(), order_),
       hierarchy_(session_, kernels_, by_hosts_, order_),
+      kept_(session_.gpus().kept_failure(gpu)),
       engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_},
       planned_(session_.options().chooser.get(), members_->size()),
       prepared_(order_.platform(), session_.gpus().peer_memory(), kernels_.domain().buffers(), gpu, members_->rank,
                 ProgramAlgorithms(session_.options().chooser.get()), domain().ranks_on_a_gpu()),
       exposed_(std::move(exposed)) {
+  if (kept_ != nullptr) prepared_.keep_context(kept_->on_gpu());
   prepared_.set_why_no_ll128(domain().why_no_ll128());
   if (domain().messages() != nullptr) exposed_->watch(this);
   if (members_->size() == 1) return;
@@ -92,7 +98,8 @@ void StreamOperations::begin(Stream& stream) {
   order_.begin(stream);
 }
 
-void StreamOperations::end(Stream& stream) {
+void StreamOperations::end(Stream& stream, std::span<const Region> outputs, bool by_nccl) {
+  if (kept_ != nullptr) on_stream::guard(*kept_, outputs, by_nccl, stream);
   order_.end(stream);
   if (!leaving_.empty() && !stream.capturing())
     std::erase_if(leaving_, [](const Leaving& each) { return each.end->done(); });
@@ -102,15 +109,18 @@ void StreamOperations::enqueue(const GpuAlgorithm& way, const CollectiveCall& ca
                                Stream& stream) {
   begin(stream);
   engine_of(way).enqueue(way, call, input, output, stream);
-  end(stream);
+  const bool gives_it = call.operation == Collective::broadcast && call.rank == call.root;
+  end(stream, std::array{gives_it ? Region{} : output}, way.engine == GpuAlgorithm::Engine::nccl);
 }
 
 void StreamOperations::enqueue_by_hosts(const Call& call, const std::string& why, ProxyOperation::Parts parts,
                                         Stream& stream, const std::function<void()>& meanwhile) {
   HostEngine::refuse_capture(call, why, stream);
   begin(stream);
+  std::vector<Region> outputs;
+  for (const auto& part : parts) std::ranges::copy(part->outputs(), std::back_inserter(outputs));
   by_hosts_.run(call, why, std::move(parts), stream, meanwhile);
-  end(stream);
+  end(stream, outputs);
 }
 
 void StreamOperations::prepare(Bytes largest) {
@@ -143,7 +153,7 @@ void StreamOperations::enqueue_message(ConstElements give, int to, Elements take
   begin(stream);
   const Session::ThreadRuns thread_runs(session_);
   kernels_.domain().enqueue_message(give, to, take, from, stream, session_.timeout());
-  end(stream);
+  end(stream, std::array{take.region});
 }
 
 void StreamOperations::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
@@ -151,14 +161,16 @@ void StreamOperations::enqueue_messages(std::span<const PeerMessage> messages, S
   begin(stream);
   const Session::ThreadRuns thread_runs(session_);
   kernels_.domain().enqueue_messages(messages, stream, session_.timeout());
-  end(stream);
+  std::vector<Region> outputs;
+  for (const PeerMessage& each : messages) outputs.push_back(each.take.region);
+  end(stream, outputs);
 }
 
 void StreamOperations::enqueue_prepared(DeviceExecution& execution, Stream& on) {
   begin(on);
   const Session::ThreadRuns thread_runs(session_);
   execution.enqueue(on, session_.timeout());
-  end(on);
+  end(on, execution.outputs());
   if (&on == &stream()) order_.note(on);
 }
 
@@ -220,8 +232,16 @@ void StreamOperations::stop(Stream& stream) noexcept {
   static_cast<void>(reason_of([&] { stream.synchronize(Deadline::in(last_patience)); }));
 }
 
-// NCCL last: in a failed group its work is made to trap on the GPU.
+// Where the context is kept, the device reports nothing: then the operations that other ranks held up have ended.
+bool StreamOperations::is_gone() const {
+  if (kept_ == nullptr) return order_.is_gone();
+  bool busy = false;
+  return !reason_of([&] { busy = order_.is_busy(); }).empty() || !busy;
+}
+
+// NCCL last: in a failed group its work is made to trap on the GPU, or is aborted once the guards know.
 void StreamOperations::stop() noexcept {
+  if (kept_ != nullptr) kept_->tell();
   kernels_.stop();
   prepared_.stop();
   by_hosts_.stop();

@@ -20,6 +20,8 @@
 
 namespace waywiser {
 
+class KeptFailure;
+
 // The operations of one group on GPU arrays, one GPU for each rank: collectives, each by the engine that its way names;
 // messages and prepared schedules by kernels. The choice for a call is the same at all ranks; for a message, at both
 // ends.
@@ -78,11 +80,11 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
  private:
   StreamEngine& engine_of(const GpuAlgorithm& way) const { return *engines_[static_cast<std::size_t>(way.engine)]; }
   GpuAlgorithm default_way(const CollectiveCall& call) const;
-  // Surround everything that is enqueued on a stream.
+  // Surround everything that is enqueued on a stream. `outputs`: what it writes for the caller.
   void begin(Stream& stream);
-  void end(Stream& stream);
+  void end(Stream& stream, std::span<const Region> outputs, bool by_nccl = false);
   std::optional<Error> failure(const std::string& group) const override;
-  bool is_gone() const override { return order_.is_gone(); }
+  bool is_gone() const override;
   void settle() override;
   void let_go() noexcept override;
   void came(unsigned slot, const ExposedMemory::Window& window) override;
@@ -95,6 +97,7 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
   NcclEngine nccl_;
   HostEngine by_hosts_;
   HierarchyEngine hierarchy_;
+  KeptFailure* const kept_;                     // nullptr: a failure traps
   const std::array<StreamEngine*, 4> engines_;  // by GpuAlgorithm::Engine
   const PlannedGpuAlgorithms planned_;
   std::optional<GpuAlgorithm> only_;

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -31,31 +32,33 @@ void run_joint_part_on_host(const MessageArguments& terms, const JointWork& work
   }
 }
 
-// False: it has trapped, which ends the whole kernel.
+// The trap, which ends the whole kernel, if there was one.
 template <typename Function>
-bool ran(const MessageArguments& terms, Function function) {
+std::exception_ptr trap_of(const MessageArguments& terms, Function function) {
   try {
     function();
-    return true;
   } catch (const Trap&) {
     std::atomic_ref(terms.notice->stop).store(1, std::memory_order_release);
-    return false;
+    return std::current_exception();
   }
+  return {};
 }
 
 // Both directions run at once, since each may wait for the peer's progress in the other one.
 template <Fit fit>
 void run(const MessageArguments& terms, const MessageWork& work) {
-  bool sent = true;
+  std::exception_ptr sending;
   std::jthread giver;
   if (work.give.blocks != 0)
     giver = std::jthread([&] {
-      sent = ran(terms, [&] { each_block<fit>(terms, work.give, work.places, [](auto& body) { body.send(); }); });
+      sending =
+          trap_of(terms, [&] { each_block<fit>(terms, work.give, work.places, [](auto& body) { body.send(); }); });
     });
-  const bool received =
-      ran(terms, [&] { each_block<fit>(terms, work.take, work.places, [](auto& body) { body.receive(); }); });
+  const std::exception_ptr receiving =
+      trap_of(terms, [&] { each_block<fit>(terms, work.take, work.places, [](auto& body) { body.receive(); }); });
   if (giver.joinable()) giver.join();
-  if (!sent || !received) throw Trap();
+  for (const std::exception_ptr& trap : {sending, receiving})
+    if (trap) std::rethrow_exception(trap);
 }
 
 }  // namespace
@@ -70,15 +73,15 @@ void run_on_host(const MessageArguments& terms, const MessageWork& work) {
 }
 
 void run_on_host(const MessageArguments& terms, const JointWork& work) {
-  std::atomic<bool> trapped = false;
+  std::vector<std::exception_ptr> traps(work.count);
   {
     std::vector<std::jthread> parts;
     for (std::uint32_t part = 0; part < work.count; ++part)
-      parts.emplace_back([&, part] {
-        if (!ran(terms, [&] { run_joint_part_on_host<Fit::any>(terms, work, part); })) trapped = true;
-      });
+      parts.emplace_back(
+          [&, part] { traps[part] = trap_of(terms, [&] { run_joint_part_on_host<Fit::any>(terms, work, part); }); });
   }
-  if (trapped) throw Trap();
+  for (const std::exception_ptr& trap : traps)
+    if (trap) std::rethrow_exception(trap);
 }
 
 }  // namespace waywiser::messages

@@ -92,6 +92,7 @@ struct MessageArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   MessageState* state;
   block::Notice* notice;
+  const std::uint32_t* failed;    // as FusedArguments::failed
   const block::Exposed* exposed;  // of each slot (0: none), max_ranks entries
   Layout layout;
   std::uint32_t rank;

@@ -19,6 +19,9 @@ class MessagePieces {
 
  protected:
   using Waiter = block::Waiter<Gpu>;
+  WAYWISER_DEVICE void leave_if_failed() const {
+    if (terms_.failed != nullptr && gpu_.peek(terms_.failed) != 0) gpu_.leave();
+  }
   static constexpr bool exact = only != Fit::any;
 
   WAYWISER_DEVICE Kind kind() const { return !exact ? part_.kind : only == Fit::ll ? Kind::ll : Kind::ll128; }

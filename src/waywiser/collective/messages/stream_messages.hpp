@@ -9,6 +9,7 @@
 #include "waywiser/collective/messages/message_algorithm.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -47,6 +48,8 @@ class StreamMessages {
   void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
   // Messages with several ranks at once, in one kernel if there is at most one per rank and direction.
   void enqueue(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  // As FusedCollective::keep_context().
+  void keep_context(std::uint32_t* word) noexcept { on_stream::keep_context(notice(), word); }
   // The error of a failed message, if any. `stopped`: why stop() was called. Callable from any thread.
   std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job = {}) const;
   // Ends all waits inside kernels for good: they trap.

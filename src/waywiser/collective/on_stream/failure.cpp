@@ -52,6 +52,14 @@ Error error_of(const Failure& failure, int rank, std::span<const int> in_job, Se
   return {ErrorKind::invalid_input, me + " is in " + mine_text + ", but " + peer + " is in " + their_text};
 }
 
+void keep_context(block::Notice& notice, std::uint32_t* word) noexcept {
+  notice.kept = reinterpret_cast<std::uint64_t>(word);
+}
+
+const std::uint32_t* kept_word(const block::Notice& notice) noexcept {
+  return reinterpret_cast<const std::uint32_t*>(notice.kept);
+}
+
 void stop(block::Notice& notice) noexcept { std::atomic_ref(notice.stop).store(1, std::memory_order_release); }
 
 }  // namespace waywiser::on_stream

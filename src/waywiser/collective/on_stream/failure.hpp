@@ -24,6 +24,10 @@ std::string rank_text(int rank, std::span<const int> in_job);
 // `rank`: this rank. `in_job`: see rank_text(). `deadline`: of a wait. `stopped`: why the host has ended the wait.
 Error error_of(const Failure& failure, int rank, std::span<const int> in_job, Seconds deadline,
                const std::string& stopped);
+// Kernels that give up set the word, in their GPU's memory as they reach it, and end in place of trapping.
+void keep_context(block::Notice& notice, std::uint32_t* word) noexcept;
+// That word, or nullptr.
+const std::uint32_t* kept_word(const block::Notice& notice) noexcept;
 // Ends all waits of kernels.
 void stop(block::Notice& notice) noexcept;
 

@@ -14,6 +14,8 @@ StreamGate::StreamGate(Platform& platform, Place gpu, int rank)
   new (memory_.region().data) Words();
 }
 
+void StreamGate::keep_context(std::uint32_t* word) noexcept { on_stream::keep_context(words().notice, word); }
+
 StreamGate::Words& StreamGate::words() const { return *reinterpret_cast<Words*>(memory_.region().data); }
 
 void StreamGate::launch(Stream& stream, bool waits, Seconds deadline) {

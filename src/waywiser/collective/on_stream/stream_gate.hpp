@@ -15,11 +15,14 @@ namespace waywiser {
 
 // A stream's kernel of one thread tells the host that the stream has reached the gate, and waits until the host has
 // carried out an operation. The stream never continues without it: if the group has failed, or the host is late, the
-// kernel traps. All words are in host memory, so that the host never waits for the GPU.
+// kernel traps, or, where the context is kept, ends, and the guard of the call follows. All words are in host memory,
+// so that the host never waits for the GPU.
 class StreamGate {
  public:
   // `rank`: for messages.
   StreamGate(Platform& platform, Place gpu, int rank);
+  // As FusedCollective::keep_context().
+  void keep_context(std::uint32_t* word) noexcept;
 
   // Numbers of places in streams ascend. At close() the stream also waits for open() with its number. `what`: the call.
   std::uint64_t note(Stream& stream);

@@ -26,6 +26,9 @@ class ProxiedCollective : public ProxyPart {
 
   void take(StreamStaging& staging) override;
   void fetch(Stream& stream) override;
+  std::vector<Region> outputs() const override {
+    return arrays_.writes_output ? arrays_.output : std::vector<Region>();
+  }
   void put_back(Stream& stream) override;
   bool advance() override;
   const Call& call() const override { return call_; }

@@ -47,6 +47,7 @@ class ProxiedReceive : public ProxyPart {
 
   void take(StreamStaging& staging) override;
   void fetch(Stream&) override {}
+  std::vector<Region> outputs() const override { return {into_.region}; }
   void put_back(Stream& stream) override { staged_->put_back(stream); }
   bool advance() override;
   const Call& call() const override { return call_; }

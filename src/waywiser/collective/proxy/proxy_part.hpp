@@ -1,6 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include "waywiser/comm/message/activity.hpp"
+#include "waywiser/device/region.hpp"
 
 namespace waywiser {
 
@@ -19,6 +22,8 @@ class ProxyPart : public Activity {
   virtual void fetch(Stream& stream) = 0;
   // Whether the stream waits for the end of this part.
   virtual bool holds_stream() const { return true; }
+  // The caller's arrays that it writes.
+  virtual std::vector<Region> outputs() const { return {}; }
   // Enqueues the copies of the result, after that wait.
   virtual void put_back(Stream& stream) = 0;
 };

@@ -3,6 +3,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
+#include "waywiser/comm/session/kept_failure.hpp"
 #include "waywiser/comm/session/watchdog.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -41,6 +42,13 @@ PeerMemory& RankGpus::peer_memory() {
 Watchdog& RankGpus::watchdog() {
   if (!watchdog_) watchdog_ = std::make_unique<Watchdog>(*lifeline_, *options_.on_failure);
   return *watchdog_;
+}
+
+KeptFailure* RankGpus::kept_failure(Place gpu) {
+  if (*options_.on_failure != OnFailure::raise) return nullptr;
+  auto& kept = kept_[gpu.index];
+  if (!kept) kept = std::make_unique<KeptFailure>(platform(), gpu);
+  return kept.get();
 }
 
 void RankGpus::settle() {

@@ -12,6 +12,7 @@
 namespace waywiser {
 
 class GpuConnections;
+class KeptFailure;
 class Lifeline;
 class PeerMemory;
 class Watchdog;
@@ -34,6 +35,8 @@ class RankGpus {
   PeerMemory& peer_memory();
 
   Watchdog& watchdog();
+  // nullptr unless the program keeps its context when an operation on its GPU has failed.
+  KeptFailure* kept_failure(Place gpu);
   // If true, a message may need the receiver to act before it completes.
   bool any_sends() const noexcept { return any_sends_; }
   // Waits until all enqueued operations have ended. Throws the error of a failed one that no call has thrown yet.
@@ -58,6 +61,7 @@ class RankGpus {
   const int rank_;
   Lifeline* lifeline_ = nullptr;
   bool any_sends_ = false;
+  std::map<int, std::unique_ptr<KeptFailure>> kept_;  // by GPU
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<PeerMemory> peer_memory_;
   std::unique_ptr<GpuConnections> connections_;

@@ -60,7 +60,7 @@ JoinOptions with_environment(JoinOptions options) {
   // Without libcrypto the kernel still authenticates ranks of one machine.
   if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
     options.launch->root.reset();
-  if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
+  if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("trap"));
   if (!options.encrypt) options.encrypt = wants_encryption();
   if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
   if (!options.progress_thread) options.progress_thread = wants_progress_thread();

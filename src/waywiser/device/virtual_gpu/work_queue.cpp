@@ -67,8 +67,8 @@ void WorkQueue::execute(WorkItem& item) {
   std::optional<Error> error;
   try {
     if (!failed && item.run) item.run();
-  } catch (const Trap&) {
-    trapped_ = failed = true;
+  } catch (const Trap& trap) {
+    if (!trap.ends) trapped_ = failed = true;
   } catch (const Error& caught) {
     error = caught;
   } catch (const std::exception& caught) {

@@ -27,9 +27,15 @@ class CudaBlock {
   __device__ void each_thread(Function f) const {
     f(threadIdx.x);
   }
-  __device__ void sync() const { __syncthreads(); }
+  __device__ void sync() const {
+    if (__syncthreads_count(1) != static_cast<int>(threads())) leave();
+  }
+  __device__ void sync_before_waits() const { __syncthreads(); }
   __device__ bool leads(unsigned thread) const { return thread % 32 == 0; }
   __device__ void join_warp() const { __syncwarp(); }
+  __device__ void join_whole_warp() const {
+    if (!all(true)) leave();
+  }
 
   __device__ LlPacket load_packet(const LlPacket* from) const {
     LlPacket packet;
@@ -73,6 +79,8 @@ class CudaBlock {
              static_cast<std::uint32_t>(high >> 32)}};
   }
   __device__ bool any(bool value) const { return __any_sync(~0u, value) != 0; }
+  // A thread that has left does not count as one of which it is true.
+  __device__ bool all(bool value) const { return __ballot_sync(~0u, value) == ~0u; }
   __device__ void store_far(Vector16* to, const Vector16& words) const { *to = words; }
   __device__ std::uint32_t acquire(const std::uint32_t* flag) const {
     std::uint32_t value;
@@ -117,6 +125,7 @@ class CudaBlock {
   __device__ void trap() const {
     while (true) asm volatile("trap;" ::: "memory");
   }
+  __device__ void leave() const { asm volatile("exit;" ::: "memory"); }
   __device__ void store(std::uint32_t* word, std::uint32_t value) const {
     *static_cast<volatile std::uint32_t*>(word) = value;
   }

@@ -33,7 +33,9 @@ class HostBlock {
   }
   void sync() const {}
   bool leads(unsigned) const { return false; }
+  void sync_before_waits() const {}
   void join_warp() const {}
+  void join_whole_warp() const {}
 
   LlPacket load_packet(const LlPacket* from) const {
     const std::uint64_t low = half(from, 0).load(std::memory_order_acquire);
@@ -73,6 +75,7 @@ class HostBlock {
     return word;
   }
   bool any(bool value) const { return value; }
+  bool all(bool value) const { return value; }
   void store_far(Vector16* to, const Vector16& words) const { std::memcpy(to, &words, sizeof words); }
   template <typename Word>
   Word acquire(const Word* flag) const {
@@ -97,6 +100,7 @@ class HostBlock {
   }
   Announcement told(const Announcement* by) const { return {acquire(&by->tag), acquire(&by->description)}; }
   [[noreturn]] static void trap() { throw Trap(); }
+  [[noreturn]] static void leave() { throw Trap(true); }
   template <typename Word>
   void store(Word* word, std::type_identity_t<Word> value) const {
     as_atomic(word).store(value, std::memory_order_relaxed);

@@ -30,7 +30,7 @@ WAYWISER_DEVICE void send_lines(Gpu& gpu, std::uint64_t bytes, Ll128Slot* to, Ta
       for (unsigned i = 0; i < at_once; ++i) load(words[i], pairs[i], lane, end);
       return true;
     });
-    gpu.join_warp();
+    gpu.join_whole_warp();
     WAYWISER_UNROLL
     for (unsigned i = 0; i < at_once; ++i)
       gpu.store_line(to + std::size_t{pairs[i]} * lanes_of_pair + lane, lane, gpu.line_word(words[i], lane, tag()),

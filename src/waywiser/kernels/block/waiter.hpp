@@ -20,7 +20,9 @@ struct Seen {
 };
 
 // Waits of a block of threads for other ranks. It continues when they have come, and never without them: otherwise it
-// tells the host why, and the kernel traps, so that no later work uses missing data. `Gpu`: a block of threads
+// tells the host why, and the kernel traps, so that no later work uses missing data. Where the context has to outlive
+// that (Notice::kept), the threads that wait leave the kernel, and so does each that would meet one of them: nothing is
+// sent on, and what follows the call in its stream (on_stream/guard.hpp) spoils the output. `Gpu`: a block of threads
 // (README.md). Rare work during a wait is kept in separate functions, which makes kernels faster.
 template <typename Gpu>
 class Waiter {
@@ -49,14 +51,16 @@ class Waiter {
     for (unsigned look = 1;; ++look) {
       gpu.join_warp();  // threads may have diverged in look_around() or in earlier stores
       const unsigned peer = missing();
-      if (!gpu.any(peer != 0)) return;
+      if (gpu.all(peer == 0)) return;
       gpu.pause();
-      if (look % Gpu::looks == 0 && peer != 0) seen = look_around(peer, look / Gpu::looks, seen);
+      if (look % Gpu::looks != 0) continue;
+      if (peer != 0) seen = look_around(peer, look / Gpu::looks, seen);
+      gpu.join_whole_warp();
     }
   }
 
-  // Traps if the wait is over. The host gets `self`; `theirs`: the operation that the rank is in instead, or
-  // no_description.
+  // Traps, or leaves, if the wait is over. The host gets `self`; `theirs`: the operation that the rank is in instead,
+  // or no_description.
   WAYWISER_DEVICE Seen check(unsigned peer, unsigned times, Seen seen, const Self& self, std::uint64_t theirs) const {
     const std::uint64_t now = gpu_.nanoseconds();
     if (seen.start == 0) seen.start = now;
@@ -76,7 +80,10 @@ class Waiter {
       gpu_.release(&notice_->failed, peer | static_cast<std::uint64_t>(reason) << 32);
     }
     while (gpu_.acquire(&notice_->failed) == 0) gpu_.pause();  // until the host can see it
-    gpu_.trap();
+    const std::uint64_t kept = gpu_.acquire(&notice_->kept);
+    if (kept == 0) gpu_.trap();
+    gpu_.release(reinterpret_cast<std::uint32_t*>(kept), 1u);
+    gpu_.leave();
   }
 
   Gpu& gpu_;
