@@ -241,11 +241,19 @@ void KernelDomain::enqueue_messages(std::span<const PeerMessage> messages, Strea
 }
 
 std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& options) {
+  return share_apart(
+      exchange, FusedCollective::landing_bytes(size(), options),
+      [&](Region own) { FusedCollective::clear_landing(*platform_.open_stream(gpu_), size(), options, own); },
+      [&](const std::vector<Region>& all) { fused_->connect(all, options); });
+}
+
+std::string KernelDomain::share_apart(RankExchange& exchange, Bytes bytes, const std::function<void(Region own)>& begin,
+                                      const std::function<void(std::vector<Region> all)>& use) {
   RankOffer mine;
   Region own;
   mine.refuse(reason_of([&] {
-    own = buffers_.take_apart(FusedCollective::landing_bytes(size(), options));
-    FusedCollective::clear_landing(*platform_.open_stream(gpu_), size(), options, own);
+    own = buffers_.take_apart(bytes);
+    begin(own);
     mine.landing = session_.gpus().peer_memory().share(own);
   }));
   const std::vector<RankOffer> offers = offers_of_all(exchange, group_size_, mine);
@@ -258,7 +266,7 @@ std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& op
     why = first_reason(offers_of_all(exchange, group_size_, mine), ranks());
   }
   if (why.empty())
-    fused_->connect(all, options);
+    use(std::move(all));
   else if (own.bytes != 0)
     buffers_.give_back(own);
   return why;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,6 +67,9 @@ class KernelDomain {
   // Collective over a whole group: memory for larger operations. Returns the reason of a rank that has none left: then
   // all ranks continue with their present memory.
   std::string enlarge(RankExchange& exchange, const FusedOptions& options);
+  // The same for memory of any use: `begin` prepares this rank's, `use` gets that of all ranks.
+  std::string share_apart(RankExchange& exchange, Bytes bytes, const std::function<void(Region own)>& begin,
+                          const std::function<void(std::vector<Region> all)>& use);
   // A window of the group in GPU memory opens or closes.
   void expose(unsigned slot, const ExposedMemory::Window& window, bool gone);
 

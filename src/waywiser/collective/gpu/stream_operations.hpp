@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waywiser/collective/device_schedule/prepared_schedules.hpp"
+#include "waywiser/collective/gpu/copy_engine.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
 #include "waywiser/collective/gpu/hierarchy_engine.hpp"
 #include "waywiser/collective/gpu/host_engine.hpp"
@@ -95,7 +96,8 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
   NcclEngine nccl_;
   HostEngine by_hosts_;
   HierarchyEngine hierarchy_;
-  const std::array<StreamEngine*, 4> engines_;  // by GpuAlgorithm::Engine
+  CopyEngine copies_;
+  const std::array<StreamEngine*, 5> engines_;  // by GpuAlgorithm::Engine
   const PlannedGpuAlgorithms planned_;
   std::optional<GpuAlgorithm> only_;
   PreparedSchedules prepared_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "waywiser/collective/messages/copied_messages.hpp"
 #include "waywiser/collective/messages/message_algorithm.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
@@ -58,6 +59,12 @@ class StreamMessages {
                                Stream& stream) const;
   messages::MessagePart taking(const messages::MessageArguments& terms, Elements data, int from, Stream& stream) const;
   void launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream);
+  void launch(const messages::MessageArguments& terms, const messages::MessageWork& work, Stream& stream,
+              LaunchCache* cache);
+  void by_kernels(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  // Whether copy engines carry it; the same at both ends.
+  bool is_copied(Bytes bytes) const;
+  void by_copies(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
   block::Notice& notice() const;
   Region state() const;
 
@@ -72,6 +79,7 @@ class StreamMessages {
   std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<const ExposedTable> exposed_;
   std::vector<Region> landings_;
+  CopiedMessages copies_;
 };
 
 }  // namespace waywiser
