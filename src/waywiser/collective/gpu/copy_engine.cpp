@@ -10,7 +10,8 @@
 
 namespace waywiser {
 
-CopyEngine::CopyEngine(RankExchange& exchange, Session& session, KernelEngine& kernels, StreamOrder& order)
+CollectiveCopyEngine::CollectiveCopyEngine(RankExchange& exchange, Session& session, KernelEngine& kernels,
+                                           StreamOrder& order)
     : exchange_(exchange),
       session_(session),
       kernels_(kernels),
@@ -18,14 +19,14 @@ CopyEngine::CopyEngine(RankExchange& exchange, Session& session, KernelEngine& k
       rank_(kernels.domain().rank()),
       ranks_(kernels.domain().size()) {}
 
-std::string CopyEngine::why_not(const GpuAlgorithm&, const CollectiveCall& call) const {
+std::string CollectiveCopyEngine::why_not(const GpuAlgorithm&, const CollectiveCall& call) const {
   if (!why_unusable_.empty()) return why_unusable_;
   const KernelDomain& domain = kernels_.domain();
   if (!domain.is_whole()) return domain.why_not_whole().empty() ? "it is for several ranks" : domain.why_not_whole();
   return why_no_copies(call);
 }
 
-bool CopyEngine::prepare(const GpuAlgorithm& way, const CollectiveCall& call, bool capturing) {
+bool CollectiveCopyEngine::prepare(const GpuAlgorithm& way, const CollectiveCall& call, bool capturing) {
   if (tried_ || !why_not(way, call).empty()) return true;
   if (capturing)
     throw Error(ErrorKind::unavailable,
@@ -36,7 +37,7 @@ bool CopyEngine::prepare(const GpuAlgorithm& way, const CollectiveCall& call, bo
 }
 
 // The nod detects ranks that are in another call while this one waits for them.
-std::string CopyEngine::set_up(const CollectiveCall& call) {
+std::string CollectiveCopyEngine::set_up(const CollectiveCall& call) {
   Stream& own = *order_.own();
   order_.begin(own);
   kernels_.nod(on_stream::describe(call, call.as.type, call.as.op), ranks_, own);
@@ -54,8 +55,8 @@ std::string CopyEngine::set_up(const CollectiveCall& call) {
       });
 }
 
-void CopyEngine::enqueue(const GpuAlgorithm& way, const CollectiveCall& call, ConstRegion input, Region output,
-                         Stream& stream) {
+void CollectiveCopyEngine::enqueue(const GpuAlgorithm& way, const CollectiveCall& call, ConstRegion input,
+                                   Region output, Stream& stream) {
   const Session::ThreadRuns thread_runs(session_);
   const Bytes pieces = way.pieces != 0 ? way.pieces : static_cast<Bytes>(defaults::copied_pieces);
   const std::vector<CopyStep> steps = copy_steps(call, landing_, pieces);
@@ -70,7 +71,7 @@ void CopyEngine::enqueue(const GpuAlgorithm& way, const CollectiveCall& call, Co
   pipeline_->join(stream);
 }
 
-void CopyEngine::keep_own_block(const CollectiveCall& call, ConstRegion input, Region output) {
+void CollectiveCopyEngine::keep_own_block(const CollectiveCall& call, ConstRegion input, Region output) {
   const Bytes block = call.count * bytes_of(call.as.type);
   const Bytes at = static_cast<Bytes>(call.rank) * block;
   const auto keep = [&](ConstRegion from, Region to) {
@@ -82,7 +83,8 @@ void CopyEngine::keep_own_block(const CollectiveCall& call, ConstRegion input, R
     keep(input.slice(0, block), output.slice(0, block));
 }
 
-void CopyEngine::push(const CopyStep& step, std::size_t number, ConstRegion input, Region output, Stream& stream) {
+void CollectiveCopyEngine::push(const CopyStep& step, std::size_t number, ConstRegion input, Region output,
+                                Stream& stream) {
   for (const CopyStep::Push& each : step.pushes) {
     const ConstRegion all = each.of_output ? ConstRegion(output) : input;
     const Region& there = landings_[static_cast<std::size_t>(each.to)];
@@ -90,8 +92,8 @@ void CopyEngine::push(const CopyStep& step, std::size_t number, ConstRegion inpu
   }
 }
 
-void CopyEngine::take(const CollectiveCall& call, const CopyStep& step, std::size_t number, ConstRegion input,
-                      Region output, Stream& stream) {
+void CollectiveCopyEngine::take(const CollectiveCall& call, const CopyStep& step, std::size_t number, ConstRegion input,
+                                Region output, Stream& stream) {
   const auto arrived = [&](int from, Bytes bytes) {
     return landings_[static_cast<std::size_t>(rank_)].slice(landing_.at(number, rank_, from), bytes);
   };

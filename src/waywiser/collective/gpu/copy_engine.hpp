@@ -14,9 +14,9 @@ namespace waywiser {
 
 // Long collectives by copy engines, where kernels serve all ranks of the group: data move by copies into memory of the
 // receiver, in pieces; kernels only let the ranks wait for each other and add up.
-class CopyEngine final : public StreamEngine {
+class CollectiveCopyEngine final : public StreamEngine {
  public:
-  CopyEngine(RankExchange& exchange, Session& session, KernelEngine& kernels, StreamOrder& order);
+  CollectiveCopyEngine(RankExchange& exchange, Session& session, KernelEngine& kernels, StreamOrder& order);
 
   std::string why_not(const GpuAlgorithm& way, const CollectiveCall& call) const override;
   GpuAlgorithm default_way(const CollectiveCall&) const override { return {GpuAlgorithm::Engine::copies, {}, 0, 0}; }

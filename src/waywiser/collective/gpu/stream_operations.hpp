@@ -96,7 +96,7 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
   NcclEngine nccl_;
   HostEngine by_hosts_;
   HierarchyEngine hierarchy_;
-  CopyEngine copies_;
+  CollectiveCopyEngine copies_;
   const std::array<StreamEngine*, 5> engines_;  // by GpuAlgorithm::Engine
   const PlannedGpuAlgorithms planned_;
   std::optional<GpuAlgorithm> only_;
