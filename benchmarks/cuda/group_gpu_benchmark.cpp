@@ -1,6 +1,7 @@
 // Groups on the GPUs of this machine, one process a GPU: all_reduce, all_gather and all_to_all on a stream, eager and
 // in a CUDA graph, beside NCCL; messages beside a bare peer copy. Every result is verified. One JSON object on standard
-// output, a table on standard error. Usage: group_gpu_benchmark [RANKS]. WAYWISER_LIBNCCL names NCCL.
+// output, a table on standard error. Usage: group_gpu_benchmark [RANKS [WAY...]]. With ways, these carry out
+// collectives and messages of 16 to 256 MiB instead; "" is the group's choice. WAYWISER_LIBNCCL names NCCL.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes most = Bytes{256} << 20;
+constexpr Bytes most = Bytes{512} << 20, most_of_one = Bytes{256} << 20;
 constexpr Seconds patience = 30;
 
 class Rank {
@@ -49,7 +50,7 @@ class Rank {
 
   Json run() {
     for (const Bytes bytes : {Bytes{8}, Bytes{8} << 10, Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20,
-                              Bytes{4} << 20, Bytes{16} << 20, Bytes{64} << 20, most}) {
+                              Bytes{4} << 20, Bytes{16} << 20, Bytes{64} << 20, most_of_one}) {
       collective(Collective::all_reduce, bytes);
       if (bytes <= (Bytes{16} << 20)) collective(Collective::all_gather, bytes);
       if (bytes <= (Bytes{16} << 20)) collective(Collective::all_to_all, bytes);
@@ -57,13 +58,26 @@ class Rank {
       message(bytes);
     }
     with_exposed_output();
+    return results();
+  }
+
+  Json by_ways(const std::vector<std::string>& ways) {
+    for (const Bytes mib : {16, 64, 256}) {
+      for (const Collective operation : {Collective::all_gather, Collective::all_to_all, Collective::all_reduce,
+                                         Collective::reduce_scatter, Collective::broadcast})
+        long_collective(operation, mib << 20, ways);
+      long_messages(mib << 20, ways);
+    }
+    return results();
+  }
+
+ private:
+  Json results() {
     return {{"ranks", group_.size()},
             {"why_staged", group_.why_staged()},
             {"nccl", nccl_ ? std::to_string(nccl_library().version()) : why_no_nccl_},
             {"rows", std::move(rows_)}};
   }
-
- private:
   cudaStream_t native() const { return static_cast<cudaStream_t>(stream_->native()); }
   Elements in(Bytes bytes) const { return {input_.region().slice(0, bytes), DataType::float32}; }
   Elements out(Bytes bytes) const { return {output_.region().slice(0, bytes), DataType::float32}; }
@@ -105,7 +119,8 @@ class Rank {
 
   void enqueue(Collective operation, Bytes bytes, bool by_nccl) {
     const auto ranks = static_cast<Bytes>(group_.size());
-    const bool scatters = operation == Collective::all_to_all, spreads = operation != Collective::all_reduce;
+    const bool scatters = operation == Collective::all_to_all || operation == Collective::reduce_scatter;
+    const bool spreads = operation == Collective::all_to_all || operation == Collective::all_gather;
     const Elements give = in(scatters ? bytes * ranks : bytes), take = out(spreads ? bytes * ranks : bytes);
     if (by_nccl) {
       CollectiveCall call;
@@ -118,6 +133,8 @@ class Rank {
     switch (operation) {
       case Collective::all_reduce: group_.all_reduce(give, take, ReduceOp::sum, Mode::on(*stream_)); return;
       case Collective::all_gather: group_.all_gather(give, take, Mode::on(*stream_)); return;
+      case Collective::reduce_scatter: group_.reduce_scatter(give, take, ReduceOp::sum, Mode::on(*stream_)); return;
+      case Collective::broadcast: group_.broadcast(group_.rank() == 0 ? give : take, 0, Mode::on(*stream_)); return;
       default: group_.all_to_all(give, take, Mode::on(*stream_));
     }
   }
@@ -202,12 +219,16 @@ class Rank {
 
   bool right(Collective operation, Bytes bytes) {
     const Bytes count = bytes / 4, ranks = static_cast<Bytes>(group_.size());
-    if (operation == Collective::all_reduce)
+    if (operation == Collective::all_reduce || operation == Collective::reduce_scatter) {
+      const Bytes begin = operation == Collective::all_reduce ? 0 : static_cast<Bytes>(group_.rank()) * count;
       return holds(bytes, [&](Bytes i) {
         float sum = 0;
-        for (int rank = 0; rank < group_.size(); ++rank) sum += value(rank, i);
+        for (int rank = 0; rank < group_.size(); ++rank) sum += value(rank, begin + i);
         return sum;
       });
+    }
+    if (operation == Collective::broadcast)
+      return holds(group_.rank() == 0 ? 0 : bytes, [](Bytes i) { return value(0, i); });
     const Bytes own = operation == Collective::all_to_all ? static_cast<Bytes>(group_.rank()) * count : 0;
     return holds(bytes * ranks, [&](Bytes i) { return value(static_cast<int>(i / count), own + i % count); });
   }
@@ -245,11 +266,56 @@ class Rank {
     add("all_reduce", bytes, "no stream", "group", call, right(operation, bytes));
   }
 
+  void long_collective(Collective operation, Bytes bytes, std::vector<std::string> ways) {
+    if (bytes * static_cast<Bytes>(group_.size()) > most) return;
+    if (nccl_) ways.emplace_back("nccl");
+    for (const std::string& way : ways) {
+      const bool by_nccl = way == "nccl";
+      if (!by_nccl) group_.set_algorithm(way);
+      time_both_modes(
+          std::string(name(operation)), bytes, way, [&] { enqueue(operation, bytes, by_nccl); },
+          [&] { return right(operation, bytes); });
+    }
+    group_.set_algorithm("");
+  }
+
+  void long_messages(Bytes bytes, const std::vector<std::string>& ways) {
+    const int before = before_me();
+    for (const std::string& way : ways) {
+      if (way.find("shot") != std::string::npos) continue;  // of collectives only
+      group_.set_algorithm(way);
+      time_both_modes(
+          "both ways", bytes, way, [&] { shift_once(bytes); },
+          [&] { return holds(bytes, [&](Bytes i) { return value(before, i); }); });
+      time_both_modes("ping-pong", bytes, way, [&] { ping_pong_once(bytes); }, [&] { return sent(bytes); });
+    }
+    group_.set_algorithm("");
+    add("message", bytes, "one copy", "cudaMemcpy", bare_copy(bytes), true);
+  }
+
+  template <typename Once, typename IsRight>
+  void time_both_modes(const std::string& operation, Bytes bytes, const std::string& way, Once once, IsRight is_right) {
+    constexpr int times = 5;
+    const char* by = way.empty() ? "group" : way.c_str();
+    try {
+      once();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unavailable) throw;
+      return;
+    }
+    clear_output();
+    const double graph = in_graph(once, times);
+    add(operation, bytes, "graph", by, graph, is_right());
+    clear_output();
+    const double us = eager(once, times);
+    add(operation, bytes, "eager", by, us, is_right());
+  }
+
   // What needs no copy then.
   void with_exposed_output() {
     const Window window = group_.expose(output_.region());
-    for (const Bytes bytes :
-         {Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20, Bytes{4} << 20, Bytes{16} << 20, Bytes{64} << 20, most}) {
+    for (const Bytes bytes : {Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20, Bytes{4} << 20, Bytes{16} << 20,
+                              Bytes{64} << 20, most_of_one}) {
       const int times = bytes <= (Bytes{1} << 20) ? 50 : 5;
       const auto sum = [&] { enqueue(Collective::all_reduce, bytes, false); };
       clear_output();
@@ -354,12 +420,13 @@ class Rank {
   Json rows_ = Json::array();
 };
 
-int run_rank(int rank, int ranks, const std::string& job) {
+int run_rank(int rank, int ranks, const std::string& job, const std::vector<std::string>& ways) {
   JoinOptions options;
   options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
   options.platform = open_cuda_platform();
   Group group = Group::join(options);
-  const Json result = Rank(group).run();
+  Rank mine(group);
+  const Json result = ways.empty() ? mine.run() : mine.by_ways(ways);
   if (rank == 0) std::printf("%s\n", result.dump(1).c_str());
   return 0;
 }
@@ -370,10 +437,11 @@ int run_rank(int rank, int ranks, const std::string& job) {
 int main(int argc, char** argv) {
   const int ranks = argc > 1 ? std::atoi(argv[1]) : 4;
   if (ranks < 2 || ranks > 8) {
-    std::fputs("usage: group_gpu_benchmark [RANKS], 2 to 8\n", stderr);
+    std::fputs("usage: group_gpu_benchmark [RANKS [WAY...]], 2 to 8 ranks\n", stderr);
     return 2;
   }
+  const std::vector<std::string> ways(argv + std::min(argc, 2), argv + argc);
   const std::string job = "benchmark-" + std::to_string(::getpid());
   return waywiser::forked_ranks("group_gpu_benchmark", ranks,
-                                [&](int rank) { return waywiser::run_rank(rank, ranks, job); });
+                                [&](int rank) { return waywiser::run_rank(rank, ranks, job, ways); });
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/policy/copy_defaults.hpp"
 #include "waywiser/policy/message_defaults.hpp"
 
 namespace waywiser {
@@ -15,6 +16,7 @@ TEST(Defaults, EachHasAValueAUnitAndASource) {
   std::set<std::string> names;
   std::vector<const defaults::Default*> rows(std::begin(defaults::table), std::end(defaults::table));
   rows.insert(rows.end(), std::begin(defaults::heap_table), std::end(defaults::heap_table));
+  rows.insert(rows.end(), std::begin(defaults::copy_table), std::end(defaults::copy_table));
   for (const defaults::Default* row : rows) {
     EXPECT_GT(row->value, 0u) << row->name;
     EXPECT_FALSE(row->unit.empty()) << row->name;

@@ -19,8 +19,9 @@ from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED, PUT_MESSAGE
 from waywiser.stages import Show
 from waywiser.tune.turns import OneWay, take_turns, timed_point
 
-_GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "host")
+_GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "copy_engine", "nccl", "host")
 _MESSAGE_WAYS = ("LL", "LL128", "bulk")
+_COPIES, _LEAST_BY_COPIES = ("copy_engine", "copy_engine(pieces=16)"), 4 << 20
 _BLOCKS = ("", "(blocks=32)", "(blocks=16)")
 _PREPARED_WAYS = {
     "LL": ("", "(piece=1K)"),
@@ -66,6 +67,8 @@ class Ranks:
             return _put_message_ways(size)
         two_shots = {"all_reduce": ("two_shot_LL128", "two_shot"), "broadcast": ("two_shot",)}.get(operation, ())
         found = [way for way in _GPU_WAYS if way in two_shots or "two_shot" not in way]
+        if size < _LEAST_BY_COPIES or operation == "reduce":
+            found.remove("copy_engine")
         if size > _MOST_BY_HOST:
             found = [way for way in found if way not in ("host", "LL")]
         if size > _MOST_BY_LL128:
@@ -73,7 +76,8 @@ class Ranks:
         if size < _LEAST_BY_SHOTS:
             return [way for way in found if "shot" not in way]
         shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]
-        return [way for way in found if "shot" not in way] + shots
+        copies = list(_COPIES[1:]) if "copy_engine" in found else []
+        return [way for way in found if "shot" not in way] + shots + copies
 
     def sizes(self, operation: str) -> Sequence[int]:
         if self.memory == "host":
@@ -83,6 +87,8 @@ class Ranks:
         if operation == PUT_MESSAGE:
             return _BLOCK_SIZES
         most = _GPU_SIZES[-1] if operation in ("all_reduce", "broadcast", MESSAGE) else _MOST_OF_EACH_RANK
+        if operation in ("all_gather", "all_to_all", "reduce_scatter"):  # long ones go by copy engines
+            most = 64 << 20
         return [size for size in _GPU_SIZES if size <= most]
 
 
@@ -90,7 +96,7 @@ def _message_ways(size: int) -> list[str]:
     blocks = _BLOCKS if size >= _LEAST_OF_BLOCKS else _BLOCKS[:1]
     range_of = {"LL": (0, _MOST_BY_LL), "LL128": (0, _MOST_BY_LL128_MESSAGES), "bulk": (_LEAST_BY_BULK, size)}
     found = [way for way in _MESSAGE_WAYS if range_of[way][0] <= size <= range_of[way][1]]
-    return [way + each for way in found for each in blocks]
+    return [way + each for way in found for each in blocks] + list(_COPIES if size >= _LEAST_BY_COPIES else ())
 
 
 def _put_message_ways(size: int) -> list[str]:

@@ -118,8 +118,8 @@ class Accumulator {
 };
 
 // Combines the words of each rank, in rank order.
-template <typename Gpu, typename T, typename Word, unsigned most, unsigned count>
-WAYWISER_DEVICE inline void reduce_words(const FusedWork& work, unsigned ranks, const Word (&words)[most][count],
+template <typename Gpu, typename T, typename Work, typename Word, unsigned most, unsigned count>
+WAYWISER_DEVICE inline void reduce_words(const Work& work, unsigned ranks, const Word (&words)[most][count],
                                          Word (&sums)[count]) {
   if constexpr (std::is_same_v<T, RareNumber>) {
     WAYWISER_ROLLED

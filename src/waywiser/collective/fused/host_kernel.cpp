@@ -4,6 +4,7 @@
 #include "waywiser/collective/fused/ll128_body.hpp"
 #include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
+#include "waywiser/collective/fused/sum_body.hpp"
 #include "waywiser/kernels/block/host_block.hpp"
 
 namespace waywiser::fused {
@@ -33,13 +34,21 @@ std::string_view name(Method method) noexcept {
 
 // Only one type has the specialised code for exact addresses, unlike on GPUs: virtual GPUs need no speed.
 void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work) {
-  with_kernel_type(work, [&]<typename T>() {
+  with_kernel_type(work.type, work.op, work.reduced, [&]<typename T>() {
     constexpr bool knows_exact = std::is_same_v<T, float>;
     for (unsigned block = 0; block < shape.blocks; ++block)
       if (const block::HostBlock part(block, shape.blocks, shape.threads); knows_exact && work.exact)
         run_block<T, knows_exact>(part, shape.method, terms, work);
       else
         run_block<T, false>(part, shape.method, terms, work);
+  });
+}
+
+void run_on_host(const SumArguments& sum) {
+  with_kernel_type(sum.type, sum.op, true, [&]<typename T>() {
+    constexpr unsigned blocks = 2, threads = 64;  // few: one host thread does all
+    for (unsigned block = 0; block < blocks; ++block)
+      add_parts<T, block::max_ranks, false>(block::HostBlock(block, blocks, threads), sum);
   });
 }
 

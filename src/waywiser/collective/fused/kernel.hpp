@@ -25,6 +25,18 @@ struct KernelShape {
   unsigned blocks = 1, threads = 1;
 };
 
+// Parts that lie in the memory of one GPU, added up there in rank order.
+struct SumArguments {
+  const std::byte* parts[block::max_ranks];
+  std::byte* result;
+  std::uint64_t bytes;
+  std::uint32_t ranks;
+  bool exact;  // all addresses and the length are multiples of 16
+  ReduceOp op;
+  DataType type;
+};
+inline constexpr unsigned sum_blocks = 132, sum_threads = 512;
+
 // Runs the whole grid, block after block, on the calling thread. Throws Trap.
 void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work);
 
@@ -32,12 +44,15 @@ void run_on_host(const KernelShape& shape, const FusedArguments& terms, const Fu
 // end of the preceding kernel if the GPU supports it; otherwise they use `cache`, which must stay.
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, const FusedArguments& terms,
                                          const FusedWork& work);
+// The same for sums.
+void run_on_host(const SumArguments& sum);
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const SumArguments& sum);
 
-// Calls f.template operator()<T>() with the number type whose kernels carry out `work`.
+// Calls f.template operator()<T>() with the number type whose kernels carry out such work.
 template <typename Function>
-void with_kernel_type(const FusedWork& work, Function f) {
-  const DataType type = computed_as(work.type, work.op);
-  if (is_rare(type) && !work.reduced) return f.template operator()<std::uint8_t>();
+void with_kernel_type(DataType of_data, ReduceOp op, bool reduced, Function f) {
+  const DataType type = computed_as(of_data, op);
+  if (is_rare(type) && !reduced) return f.template operator()<std::uint8_t>();
   switch (type) {
     case DataType::float64: return f.template operator()<double>();
     case DataType::float32: return f.template operator()<float>();

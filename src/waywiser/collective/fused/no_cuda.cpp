@@ -6,4 +6,6 @@ std::function<void(void*)> cuda_launcher(LaunchCache*, const KernelShape&, const
   return {};
 }
 
+std::function<void(void*)> cuda_launcher(LaunchCache*, const SumArguments&) { return {}; }
+
 }  // namespace waywiser::fused

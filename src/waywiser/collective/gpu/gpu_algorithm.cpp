@@ -9,6 +9,11 @@ constexpr unsigned most = 1024;
 
 std::string text(const GpuAlgorithm& way) {
   if (way.engine == GpuAlgorithm::Engine::hierarchy) return "hierarchy";
+  if (way.engine == GpuAlgorithm::Engine::copies) {
+    Way named{"copy_engine"};
+    if (way.pieces != 0) named.parameters = {{"pieces", std::to_string(way.pieces)}};
+    return text(named);
+  }
   if (way.engine != GpuAlgorithm::Engine::kernels) return way.engine == GpuAlgorithm::Engine::host ? "host" : "nccl";
   Way named{std::string(fused::name(way.method))};
   if (way.blocks != 0)
@@ -20,6 +25,10 @@ std::optional<GpuAlgorithm> gpu_algorithm(const Way& way) {
   if (way == Way{"host"}) return GpuAlgorithm{};
   if (way == Way{"nccl"}) return GpuAlgorithm{GpuAlgorithm::Engine::nccl, {}, 0, 0};
   if (way == Way{"hierarchy"}) return GpuAlgorithm{GpuAlgorithm::Engine::hierarchy, {}, 0, 0};
+  if (way.name == "copy_engine") {
+    GpuAlgorithm found{GpuAlgorithm::Engine::copies, {}, 0, 0};
+    return way.has_only({"pieces"}) && way.read("pieces", most, found.pieces) ? std::optional(found) : std::nullopt;
+  }
   std::string_view bare = way.name;
   constexpr std::string_view of_table = "fused_";  // as the table of algorithms names them
   if (bare.starts_with(of_table)) bare.remove_prefix(of_table.size());

@@ -11,13 +11,15 @@
 namespace waywiser {
 
 // How a collective of GPU arrays runs, as plans and measurements name it: "host", "nccl", "hierarchy" (kernels within
-// machines, hosts between them), "one_shot", or with its grid "one_shot(blocks=64,threads=512)".
+// machines, hosts between them), "copy_engine", "one_shot", or with parameters "copy_engine(pieces=8)",
+// "one_shot(blocks=64,threads=512)".
 struct GpuAlgorithm {
-  enum class Engine { host, kernels, nccl, hierarchy };
+  enum class Engine { host, kernels, nccl, hierarchy, copies };
 
   Engine engine = Engine::host;
   fused::Method method = fused::Method::ll;
   unsigned blocks = 0, threads = 0;  // 0: the default grid
+  unsigned pieces = 0;               // of copies; 0: the default
 };
 
 std::string text(const GpuAlgorithm& way);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "waywiser/collective/gpu/copy_steps.hpp"
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/comm/peer_memory/receive_arena.hpp"
+#include "waywiser/policy/copy_defaults.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
@@ -75,7 +77,7 @@ std::span<const FusedOptions> larger_memories() {
 
 Bytes group_bytes_apart(int ranks, Bytes largest) {
   if (largest <= most_in_slice || ranks < 2 || ranks > static_cast<int>(block::max_ranks)) return 0;
-  Bytes all = 0;
+  Bytes all = CopyLanding::of(ranks, defaults::copied_slot).bytes();
   for (const FusedOptions& options : larger_memories()) all += in_pages(FusedCollective::landing_bytes(ranks, options));
   return all;
 }

@@ -92,6 +92,7 @@ RankOffer KernelDomain::first_offer() const {
   RankOffer mine;
   mine.kernels_on_shared_gpu = *session_.options().kernels_on_shared_gpu;
   mine.max_ctas = *session_.options().max_ctas;
+  mine.keeps_context = session_.gpus().kept_failure(gpu_) != nullptr;
   mine.refuse(reason_of([&] {
     platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
     mine.multiprocessors = platform_.multiprocessors(gpu_.index);
@@ -181,13 +182,15 @@ bool KernelDomain::serves_collectives(const std::vector<RankOffer>& offers, cons
 
 void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
   multiprocessors_ = of(offers, 0).multiprocessors;
-  for (int place = 1; place < size(); ++place)
-    multiprocessors_ = std::min<int>(multiprocessors_, of(offers, place).multiprocessors);
-  multiprocessors_ = std::max(multiprocessors_ / ranks_on_a_gpu_, 1);
   max_ctas_ = std::numeric_limits<unsigned>::max();
-  for (int place = 0; place < size(); ++place)
+  for (int place = 0; place < size(); ++place) {
+    multiprocessors_ = std::min<int>(multiprocessors_, of(offers, place).multiprocessors);
     if (const int most = of(offers, place).max_ctas; most > 0)
       max_ctas_ = std::min(max_ctas_, static_cast<unsigned>(most));
+    keeps_context_ = keeps_context_ || of(offers, place).keeps_context;
+  }
+  multiprocessors_ = std::max(multiprocessors_ / ranks_on_a_gpu_, 1);
+  if (messages_) messages_->set_copies(!keeps_context_);
   has_collectives_ = size() > 1 && serves_collectives(offers, ranks());
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
   why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;
@@ -246,11 +249,19 @@ void KernelDomain::enqueue_messages(std::span<const PeerMessage> messages, Strea
 }
 
 std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& options) {
+  return share_apart(
+      exchange, FusedCollective::landing_bytes(size(), options),
+      [&](Region own) { FusedCollective::clear_landing(*platform_.open_stream(gpu_), size(), options, own); },
+      [&](const std::vector<Region>& all) { fused_->connect(all, options); });
+}
+
+std::string KernelDomain::share_apart(RankExchange& exchange, Bytes bytes, const std::function<void(Region own)>& begin,
+                                      const std::function<void(std::vector<Region> all)>& use) {
   RankOffer mine;
   Region own;
   mine.refuse(reason_of([&] {
-    own = buffers_.take_apart(FusedCollective::landing_bytes(size(), options));
-    FusedCollective::clear_landing(*platform_.open_stream(gpu_), size(), options, own);
+    own = buffers_.take_apart(bytes);
+    begin(own);
     mine.landing = session_.gpus().peer_memory().share(own);
   }));
   const std::vector<RankOffer> offers = offers_of_all(exchange, group_size_, mine);
@@ -263,7 +274,7 @@ std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& op
     why = first_reason(offers_of_all(exchange, group_size_, mine), ranks());
   }
   if (why.empty())
-    fused_->connect(all, options);
+    use(std::move(all));
   else if (own.bytes != 0)
     buffers_.give_back(own);
   return why;

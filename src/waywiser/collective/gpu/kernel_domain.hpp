@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,11 +62,16 @@ class KernelDomain {
   int multiprocessors() const noexcept { return multiprocessors_; }
   // The most blocks of a collective's kernel that all ranks of the part allow.
   unsigned max_ctas() const noexcept { return max_ctas_; }
+  // Whether a failure is to keep the context of any rank's GPU: no kernel stops what is enqueued behind it.
+  bool keeps_context() const noexcept { return keeps_context_; }
   // The most ranks that share a GPU of the part.
   int ranks_on_a_gpu() const noexcept { return ranks_on_a_gpu_; }
   // Collective over a whole group: memory for larger operations. Returns the reason of a rank that has none left: then
   // all ranks continue with their present memory.
   std::string enlarge(RankExchange& exchange, const FusedOptions& options);
+  // The same for memory of any use: `begin` prepares this rank's, `use` gets that of all ranks.
+  std::string share_apart(RankExchange& exchange, Bytes bytes, const std::function<void(Region own)>& begin,
+                          const std::function<void(std::vector<Region> all)>& use);
   // A window of the group in GPU memory opens or closes.
   void expose(unsigned slot, const ExposedMemory::Window& window, bool gone);
 
@@ -103,6 +109,7 @@ class KernelDomain {
   bool has_collectives_ = false, serves_all_parts_ = false;
   int multiprocessors_ = 0, ranks_on_a_gpu_ = 1;
   unsigned max_ctas_ = 0;
+  bool keeps_context_ = false;
   std::string why_not_whole_, why_no_ll128_, why_no_pairs_;
   std::string why_for_all_;  // a reason that is equal at all ranks of the part
 };

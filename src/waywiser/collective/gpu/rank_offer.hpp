@@ -20,6 +20,7 @@ struct RankOffer {
   Bytes share = 0, most = 0;  // of the receive arena
   std::array<char, 256> why_not{}, why_no_ll128{};
   bool kernels_on_shared_gpu = false;
+  bool keeps_context = false;  // after a failure
   std::int32_t multiprocessors = 0, max_ctas = 0;
   std::uint32_t reached = 0;  // one bit for each rank of its domain whose memory it has opened
 

@@ -29,7 +29,8 @@ StreamOperations::StreamOperations(HostCollectives& hosts, Place gpu, std::share
       by_hosts_(hosts, kernels_.domain(), order_),
       hierarchy_(session_, kernels_, by_hosts_, order_),
       kept_(session_.gpus().kept_failure(gpu)),
-      engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_},
+      copies_(hosts.core(), session_, kernels_, order_),
+      engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_, &copies_},
       planned_(session_.options().chooser.get(), members_->size()),
       prepared_(order_.platform(), session_.gpus().peer_memory(), kernels_.domain().buffers(), gpu, members_->rank,
                 ProgramAlgorithms(session_.options().chooser.get()), domain().ranks_on_a_gpu()),
@@ -58,21 +59,24 @@ void StreamOperations::let_go() noexcept {
   kernels_.domain().buffers().let_go();
 }
 
-// Without a measurement kernels are used up to a size, and NCCL from there; each where the other does not serve.
+// Without a measurement kernels are used up to a size, and from there copy engines, else NCCL; each where the others do
+// not serve.
 // Between machines NCCL, if available; else kernels within machines; else the hosts.
 GpuAlgorithm StreamOperations::default_way(const CollectiveCall& call) const {
   const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
                                                                                 : defaults::blocks_before_nccl;
   const bool large = call.count * bytes_of(call.as.type) > most;
-  const StreamEngine* const first = large ? static_cast<const StreamEngine*>(&nccl_) : &kernels_;
-  const StreamEngine* const second = large ? static_cast<const StreamEngine*>(&kernels_) : &nccl_;
-  for (const StreamEngine* engine : {first, second, static_cast<const StreamEngine*>(&hierarchy_)})
+  using Engines = std::array<const StreamEngine*, 4>;
+  const Engines engines =
+      large ? Engines{&copies_, &nccl_, &kernels_, &hierarchy_} : Engines{&kernels_, &nccl_, &copies_, &hierarchy_};
+  for (const StreamEngine* engine : engines)
     if (const GpuAlgorithm way = engine->default_way(call); engine->why_not(way, call).empty()) return way;
   return by_hosts_.default_way(call);
 }
 
 GpuAlgorithm StreamOperations::way_of(const CollectiveCall& call) const {
-  if (only_) return *only_;
+  if (only_ && (call.operation != Collective::barrier || engine_of(*only_).why_not(*only_, call).empty()))
+    return *only_;
   const auto why_not = [&](const GpuAlgorithm& way) { return engine_of(way).why_not(way, call); };
   if (call.operation != Collective::barrier && call.ranks > 1)
     if (const GpuAlgorithm* planned = planned_.find(

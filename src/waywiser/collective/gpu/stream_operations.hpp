@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waywiser/collective/device_schedule/prepared_schedules.hpp"
+#include "waywiser/collective/gpu/copy_engine.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
 #include "waywiser/collective/gpu/hierarchy_engine.hpp"
 #include "waywiser/collective/gpu/host_engine.hpp"
@@ -97,8 +98,9 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
   NcclEngine nccl_;
   HostEngine by_hosts_;
   HierarchyEngine hierarchy_;
+  CollectiveCopyEngine copies_;
   KeptFailure* const kept_;                     // nullptr: a failure traps
-  const std::array<StreamEngine*, 4> engines_;  // by GpuAlgorithm::Engine
+  const std::array<StreamEngine*, 5> engines_;  // by GpuAlgorithm::Engine
   const PlannedGpuAlgorithms planned_;
   std::optional<GpuAlgorithm> only_;
   PreparedSchedules prepared_;

@@ -17,7 +17,7 @@ void each_block(const MessageArguments& terms, const MessagePart& part, bool pla
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
     const unsigned threads = part.kind == Kind::ll128 ? threads_for_ll128 : threads_of_host;
     block::HostBlock block(channel, part.blocks, threads);
-    MessageBody<block::HostBlock, fit> body(block, terms, part, places, channel);
+    MessageBody<block::HostBlock, fit> body(block, terms, part, places, part.first_channel + channel);
     carry(body);
   }
 }

@@ -64,7 +64,7 @@ inline Fit fit_of(const JointWork& work) {
 template <Fit fit, typename Gpu>
 WAYWISER_DEVICE void run_joint_channel(Gpu& gpu, const MessageArguments& terms, const JointWork& work,
                                        std::uint32_t part, std::uint32_t channel) {
-  MessageBody<Gpu, fit> body(gpu, terms, work.parts[part], work.places, channel);
+  MessageBody<Gpu, fit> body(gpu, terms, work.parts[part], work.places, work.parts[part].first_channel + channel);
   part < work.gives ? body.send() : body.receive();
 }
 

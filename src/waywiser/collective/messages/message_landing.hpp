@@ -99,7 +99,7 @@ struct MessageArguments {
   std::uint64_t deadline_ns;  // of one wait
 };
 
-// One direction, carried by the first `blocks` channels.
+// One direction, carried by `blocks` channels.
 struct MessagePart {
   std::byte* data = nullptr;  // the sender only reads it
   std::uint64_t bytes = 0;
@@ -112,6 +112,7 @@ struct MessagePart {
   std::byte* slots = nullptr;
   std::uint64_t* taken = nullptr;
   std::uint32_t slot_bytes = 0;
+  std::uint32_t first_channel = 0;
 };
 
 // A part that this rank sends or receives.

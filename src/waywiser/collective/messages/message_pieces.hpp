@@ -26,7 +26,7 @@ class MessagePieces {
 
   WAYWISER_DEVICE Kind kind() const { return !exact ? part_.kind : only == Fit::ll ? Kind::ll : Kind::ll128; }
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
-  WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
+  WAYWISER_DEVICE std::uint64_t first() const { return (channel_ - part_.first_channel) * part_.piece; }
   WAYWISER_DEVICE std::uint64_t step() const { return part_.blocks * part_.piece; }
   WAYWISER_DEVICE std::uint64_t length(std::uint64_t at) const {
     return part_.bytes - at < part_.piece ? part_.bytes - at : part_.piece;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "waywiser/collective/messages/copied_messages.hpp"
 #include "waywiser/collective/messages/message_algorithm.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
@@ -41,6 +42,8 @@ class StreamMessages {
 
   // Whether stores to all others become visible as whole lines; equal at all ranks.
   void set_ll128(bool ll128) { ll128_ = ll128; }
+  // Whether copy engines may carry long ones; equal at all ranks.
+  void set_copies(bool allowed) { copies_allowed_ = allowed; }
   // For measuring, see MessageAlgorithms::set.
   void set_algorithm(std::optional<MessageAlgorithm> only) { algorithms_.set(only); }
   // Enqueues a send and a receive at once; an empty array: only the other one. The peers must be other ranks. Throws
@@ -61,13 +64,19 @@ class StreamMessages {
                                Stream& stream) const;
   messages::MessagePart taking(const messages::MessageArguments& terms, Elements data, int from, Stream& stream) const;
   void launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream);
+  void launch(const messages::MessageArguments& terms, const messages::MessageWork& work, Stream& stream,
+              LaunchCache* cache);
+  void by_kernels(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  // Whether copy engines carry it; the same at both ends.
+  bool is_copied(Bytes bytes) const;
+  void by_copies(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
   block::Notice& notice() const;
   Region state() const;
 
   int rank_;
   std::uint32_t multiprocessors_;
   MessageAlgorithms algorithms_;
-  bool ll128_ = true;
+  bool ll128_ = true, copies_allowed_ = true;
   std::atomic<Seconds> deadline_ = 0;  // of the last message
   messages::Layout layout_;
   Region memory_;
@@ -75,6 +84,7 @@ class StreamMessages {
   std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<const ExposedTable> exposed_;
   std::vector<Region> landings_;
+  CopiedMessages copies_;
 };
 
 }  // namespace waywiser

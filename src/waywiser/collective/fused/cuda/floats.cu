@@ -3,6 +3,8 @@
 namespace waywiser::fused {
 
 template KernelFunction find_kernel<float>(Method, unsigned, bool);
+template SumFunction find_sum_kernel<float>(unsigned, bool);
 template KernelFunction find_kernel<double>(Method, unsigned, bool);
+template SumFunction find_sum_kernel<double>(unsigned, bool);
 
 }  // namespace waywiser::fused

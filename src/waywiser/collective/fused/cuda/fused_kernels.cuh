@@ -4,6 +4,7 @@
 #include "waywiser/collective/fused/ll128_body.hpp"
 #include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
+#include "waywiser/collective/fused/sum_body.hpp"
 #include "waywiser/kernels/block/cuda_block.cuh"
 
 namespace waywiser::fused {
@@ -58,7 +59,13 @@ __global__ void __launch_bounds__(512)
   Ll128Body<T, most, (most > 4 ? 1 : 2), exact, block::CudaBlock>(block, terms, work).run_two_shot();
 }
 
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512, 2) sum_kernel(const __grid_constant__ SumArguments sum) {
+  add_parts<T, most, exact>(block::CudaBlock(), sum);
+}
+
 using KernelFunction = void (*)(FusedArguments, FusedWork);
+using SumFunction = void (*)(SumArguments);
 
 template <typename T, unsigned most, bool exact>
 KernelFunction kernel_of(Method method) {
@@ -77,6 +84,12 @@ template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact) {
   if (!exact) return kernel_of<T, block::max_ranks, false>(method);
   return ranks <= 4 ? kernel_of<T, 4, true>(method) : kernel_of<T, block::max_ranks, true>(method);
+}
+template <typename T>
+SumFunction find_sum_kernel(unsigned ranks, bool exact) {
+  if (!exact) return sum_kernel<T, block::max_ranks, false>;
+  if (ranks == 2) return sum_kernel<T, 2, true>;
+  return ranks <= 4 ? sum_kernel<T, 4, true> : sum_kernel<T, block::max_ranks, true>;
 }
 
 }  // namespace waywiser::fused

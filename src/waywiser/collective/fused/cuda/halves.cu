@@ -3,6 +3,8 @@
 namespace waywiser::fused {
 
 template KernelFunction find_kernel<Float16>(Method, unsigned, bool);
+template SumFunction find_sum_kernel<Float16>(unsigned, bool);
 template KernelFunction find_kernel<Bfloat16>(Method, unsigned, bool);
+template SumFunction find_sum_kernel<Bfloat16>(unsigned, bool);
 
 }  // namespace waywiser::fused

@@ -7,5 +7,9 @@ template <>
 KernelFunction find_kernel<RareNumber>(Method method, unsigned, bool) {
   return kernel_of<RareNumber, block::max_ranks, false>(method);
 }
+template <>
+SumFunction find_sum_kernel<RareNumber>(unsigned, bool) {
+  return sum_kernel<RareNumber, block::max_ranks, false>;
+}
 
 }  // namespace waywiser::fused

@@ -17,9 +17,12 @@ __global__ void __launch_bounds__(threads)
 #endif
   block::CudaBlock block;
   if (blockIdx.x < work.give.blocks)
-    MessageBody<block::CudaBlock, fit>(block, terms, work.give, work.places, blockIdx.x).send();
+    MessageBody<block::CudaBlock, fit>(block, terms, work.give, work.places, work.give.first_channel + blockIdx.x)
+        .send();
   else
-    MessageBody<block::CudaBlock, fit>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
+    MessageBody<block::CudaBlock, fit>(block, terms, work.take, work.places,
+                                       work.take.first_channel + blockIdx.x - work.give.blocks)
+        .receive();
 }
 
 using KernelFunction = void (*)(MessageArguments, MessageWork);
