@@ -81,11 +81,14 @@ std::string simulate_json(const Topology& topology, const std::string& costs_jso
 }
 
 std::string simulate_collectives_json(const Topology& topology, const std::string& costs_json,
-                                      const std::string& request_json, const nb::object& callback) {
+                                      const std::string& request_json, const nb::object& callback,
+                                      const Others& others) {
   const sim::NodeModel node = node_model(topology, costs_json);
+  const NodeModels more(others);
   const Json request = parse_json(request_json, "request");
-  return simulated(
-      callback, [&](const ProgressCallback& progress) { return sim::simulate_collectives(node, request, progress); });
+  return simulated(callback, [&](const ProgressCallback& progress) {
+    return sim::simulate_collectives(node, more.all(), request, progress);
+  });
 }
 
 std::string simulate_exchange_json(const Topology& topology, const std::string& costs_json,
@@ -140,7 +143,7 @@ void bind_sim(nb::module_& m) {
       },
       "topology"_a, "costs_json"_a, "The costs that hold for a machine, by name, as JSON.");
   m.def("simulate_collectives", simulate_collectives_json, "topology"_a, "costs_json"_a, "request_json"_a,
-        "progress"_a.none() = nb::none(),
+        "progress"_a.none() = nb::none(), "others"_a = Others(),
         "Times collectives on clusters that are not here; request and answer as in sim/collective_request.hpp.");
   m.def("simulate", simulate_json, "topology"_a, "costs_json"_a, "request_json"_a, "progress"_a.none() = nb::none(),
         "others"_a = Others(),

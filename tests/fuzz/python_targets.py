@@ -18,7 +18,7 @@ from waywiser.plan import read_plan
 from waywiser.prove.savings import read_jobs
 from waywiser.results import load_profile
 from waywiser.run.hosts import read_hosts
-from waywiser.simulator.cluster import read_cluster
+from waywiser.simulator.cluster_file import read_cluster
 from waywiser.topology.load import read_topology_file
 
 _LONGEST_REFUSAL = 1500

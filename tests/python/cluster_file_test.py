@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from waywiser.cli import run
 from waywiser.errors import InputError
-from waywiser.simulator.cluster import parse_cluster
+from waywiser.simulator.cluster_file import parse_cluster
 from waywiser.simulator.collectives import COMPARED, Case, crossovers
 from waywiser.simulator.costs import settings_in
 

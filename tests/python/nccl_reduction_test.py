@@ -18,7 +18,7 @@ from waywiser.apply.nccl_reduction import IN_NETWORK, NAME, here, proposed
 from waywiser.apply.provable import why_never_proved
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.simulated_times import NotTimed
-from waywiser.simulator.cluster import parse_cluster
+from waywiser.simulator.cluster_file import parse_cluster
 from waywiser.topology import load_topology
 
 TEXT = "nodes: 4 x hse-a\nnetwork: fat-tree(2:1)\nin_network_reduction: yes\n"

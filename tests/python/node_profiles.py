@@ -12,7 +12,8 @@ from waywiser.apply.node_switches import OPERATIONS, SIZES
 from waywiser.apply.setting import Settings
 from waywiser.profile import Profile
 from waywiser.profile_reader import read_profile
-from waywiser.simulator.cluster import Cluster, parse_cluster
+from waywiser.simulator.cluster import Cluster
+from waywiser.simulator.cluster_file import parse_cluster
 from waywiser.topology import load_topology
 from waywiser.tune.campaign import Request
 

@@ -12,7 +12,7 @@ from verb_runs import Run
 from waywiser.apply.node_switches import Case, between_nodes, name_of
 from waywiser.apply.node_table import rows_of
 from waywiser.errors import InputError
-from waywiser.simulator.cluster import parse_cluster
+from waywiser.simulator.cluster_file import parse_cluster
 
 pytestmark = pytest.mark.slow
 
@@ -72,11 +72,14 @@ def test_bad_arguments(run: Run, tmp_path: Path, arguments: list[str], says: str
     assert (status, out) == (2, "") and says in err and err.count("\n") == 1, err
 
 
-def test_a_collective_needs_nodes_of_one_type(run: Run, tmp_path: Path) -> None:
+def test_a_collective_needs_as_many_gpus_of_each_node(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "mixed.yaml"
     file.write_text(MIXED)
     status, _, err = run("simulate", "all_reduce", "--cluster", str(file))
-    assert status == 2 and "nodes of one type" in err and "line 1" in err
+    assert status == 2 and "as many GPUs of each node" in err and "line 1" in err
+    words = ("simulate", "all_reduce", "--cluster", str(file), "--order", "0,1", "--sizes", "1M", "--json")
+    status, out, _ = run(*words, "--algorithms", "nccl_ring")
+    assert status == 0 and json.loads(out)["cases"][0]["seconds"] > 0
     status, out, _ = run("simulate", "latency", "--cluster", str(file), "--sizes", "64M", "--json")
     first = json.loads(out)["curves"][0]["points"][0]["seconds"]
     path = next(one for one in between_nodes(profile_of("hse-a", mixed=True)).paths if one.node == "hse-e")

@@ -24,7 +24,7 @@ from waywiser.plan import read_plan
 from waywiser.profile import Series
 from waywiser.report.curves import all_curves
 from waywiser.report.node_charts import node_charts
-from waywiser.simulator.cluster import read_cluster
+from waywiser.simulator.cluster_file import read_cluster
 from waywiser.topology import load_topology
 from waywiser.topology.load import machine_names
 from waywiser.units import format_bytes, format_seconds

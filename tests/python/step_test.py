@@ -12,7 +12,8 @@ from verb_runs import Run
 
 from waywiser.errors import InputError
 from waywiser.simulator.cluster import Cluster
-from waywiser.simulator.step import Step, Timed, changes
+from waywiser.simulator.step import Step, Timed
+from waywiser.simulator.step_changes import changes
 from waywiser.simulator.step_groups import (
     data_groups,
     expert_groups,

@@ -13,6 +13,7 @@ from waywiser.simulator.step_timeline import (
     WIRE,
     Layer,
     Task,
+    Tasks,
     bucketed,
     end_of,
     pipelined,
@@ -27,20 +28,24 @@ SOME = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 CLOSE = 1e-9
 
 
+def took(tasks: Tasks, slowdown: float = 1.0) -> float:
+    return end_of(two_lanes(*tasks, slowdown))
+
+
 @given(times, st.lists(times, min_size=1, max_size=8), slower)
 @SOME
 def test_buckets_are_never_slower_with_overlap(backward: float, buckets: list[float], slowdown: float) -> None:
-    hidden, exposed = (end_of(bucketed(backward, buckets, overlap)) - backward for overlap in (True, False))
+    hidden, exposed = (took(bucketed(backward, buckets, overlap)) - backward for overlap in (True, False))
     assert max(buckets[-1], sum(buckets) - backward) - CLOSE <= hidden <= exposed + CLOSE
     assert exposed == pytest.approx(sum(buckets), abs=CLOSE)
-    slow = end_of(bucketed(backward, buckets, True, slowdown)) - backward
+    slow = took(bucketed(backward, buckets, True), slowdown) - backward
     # What a second of communication takes from computation is at most 1 - 1 / slowdown of it.
     assert hidden - CLOSE <= slow <= hidden + sum(buckets) * (1 - 1 / slowdown) + CLOSE
 
 
 def test_a_slowdown_is_of_the_time_in_which_both_run() -> None:
     """10 s of computation in two halves; the bucket of the first one takes 4 s, in which 2 s of work are done."""
-    spans = bucketed(10, [4, 1], True, 2)
+    spans = two_lanes(*bucketed(10, [4, 1], True), 2)
     assert [(span.lane, span.end) for span in spans] == [(COMPUTE, 5), (WIRE, 9), (COMPUTE, 12), (WIRE, 13)]
 
 
@@ -50,16 +55,16 @@ def test_sharded_layers_are_never_slower_with_overlap(
     layers: int, forward: float, backward: float, gather: float, scatter: float
 ) -> None:
     one = Layer(forward, backward, gather, scatter)
-    took = [end_of(sharded(layers, one, overlap)) for overlap in (True, False)]
-    assert max(layers * (forward + backward), layers * (2 * gather + scatter)) - CLOSE <= took[0] <= took[1] + CLOSE
-    assert took[1] == pytest.approx(layers * (forward + backward + 2 * gather + scatter), abs=CLOSE)
-    assert end_of(sharded(layers, Layer(forward, backward, 0, 0), True)) == pytest.approx(layers * (forward + backward))
-    assert took[0] <= end_of(sharded(layers, one._replace(gather=2 * gather), True)) + CLOSE
+    both = [took(sharded(layers, one, overlap)) for overlap in (True, False)]
+    assert max(layers * (forward + backward), layers * (2 * gather + scatter)) - CLOSE <= both[0] <= both[1] + CLOSE
+    assert both[1] == pytest.approx(layers * (forward + backward + 2 * gather + scatter), abs=CLOSE)
+    assert took(sharded(layers, Layer(forward, backward, 0, 0), True)) == pytest.approx(layers * (forward + backward))
+    assert both[0] <= took(sharded(layers, one._replace(gather=2 * gather), True)) + CLOSE
 
 
 def test_the_gradients_of_a_layer_leave_while_the_next_one_is_computed() -> None:
     """They waited for its parameters, and the next backward pass for them: 12 s in place of 9."""
-    assert end_of(sharded(4, Layer(0, 2, 0, 1), True)) == 9
+    assert took(sharded(4, Layer(0, 2, 0, 1), True)) == 9
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), times, times)

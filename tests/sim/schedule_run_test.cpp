@@ -19,7 +19,7 @@ Step step(StepKind kind, std::uint32_t round, int peer) {
 TEST(ScheduleRun, AMessageTakesItsRoad) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));
-  const RankRoutes routes(world, DirectRdma::on);
+  const RankRoutes routes(world, {DirectRdma::on});
   const TimedRoute route = routes.route(0, 8);
   const auto make = [](int rank) {
     Schedule schedule{"by hand", rank, 16, 8, 8, 0, {}};
@@ -43,7 +43,7 @@ TEST(ScheduleRun, NearIsOnWhereGpuAndNicShareASwitch) {
   for (const auto& [name, near_gpus] : {std::pair{"hse-e", 4}, {"hse-a", 0}, {"dgx-a100", 8}}) {
     const NodeModel node = node_of(name);
     World world(node, cluster(2, "switch"));
-    const RankRoutes off(world, DirectRdma::off), on(world, DirectRdma::on), near(world, DirectRdma::near);
+    const RankRoutes off(world, {DirectRdma::off}), on(world, {DirectRdma::on}), near(world, {DirectRdma::near});
     int direct = 0;
     for (int rank = 0; rank < near.ranks_of_node(); ++rank) {
       ASSERT_FALSE(same(on.to_nic(rank), off.to_nic(rank))) << name;
@@ -59,7 +59,7 @@ TEST(ScheduleRun, NearIsOnWhereGpuAndNicShareASwitch) {
 TEST(ScheduleRun, WriteReadsFromHostMemory) {
   const NodeModel node = node_of("hse-a");
   World world(node, cluster(2, "switch"));
-  const RankRoutes off(world, DirectRdma::off), on(world, DirectRdma::on), write(world, DirectRdma::write);
+  const RankRoutes off(world, {DirectRdma::off}), on(world, {DirectRdma::on}), write(world, {DirectRdma::write});
   EXPECT_TRUE(same(write.to_nic(0), off.to_nic(0)));
   EXPECT_TRUE(same(write.from_nic(0), on.from_nic(0)));
 }
@@ -67,7 +67,7 @@ TEST(ScheduleRun, WriteReadsFromHostMemory) {
 TEST(ScheduleRun, SaysThatAScheduleNeverEnds) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));
-  const RankRoutes routes(world, DirectRdma::on);
+  const RankRoutes routes(world, {DirectRdma::on});
   const auto make = [](int rank) {
     Schedule schedule{"by hand", rank, 2, 8, 8, 0, {}};
     if (rank == 1) schedule.steps = {step(StepKind::receive, 0, 0)};

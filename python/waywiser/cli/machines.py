@@ -11,7 +11,7 @@ from waywiser.apply.propose import settings_for
 from waywiser.apply.setting import Settings
 from waywiser.errors import InputError
 from waywiser.results import Results
-from waywiser.simulator.cluster import read_cluster
+from waywiser.simulator.cluster_file import read_cluster
 from waywiser.topology.choose import chosen_topology
 from waywiser.topology.load import load_topology
 from waywiser.tune.machine_results import node_results, results_of

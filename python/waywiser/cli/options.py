@@ -54,7 +54,9 @@ Backend = Annotated[
 
 def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | None:
     """The cluster of `--machine`, `--nodes` and `--cluster`; None for a single machine. Raises InputError."""
-    from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
+    from waywiser.simulator.cluster import Cluster
+    from waywiser.simulator.cluster_file import read_cluster
+    from waywiser.simulator.cluster_words import MOST_NODES
 
     if not 1 <= nodes <= MOST_NODES:
         raise InputError(f"--nodes {nodes}: a cluster has 1 to {MOST_NODES} nodes")

@@ -15,10 +15,21 @@ from waywiser.lists import words_in
 from waywiser.plot_packages import need_plots
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.collectives import COMPARED
-from waywiser.simulator.question import STEP, cluster_of, collective_of, gpus_in, settings_of, step_of, sweep_of
-from waywiser.simulator.step import Step, changes
-from waywiser.simulator.step import as_json as step_json
-from waywiser.simulator.step_trace import trace_of
+from waywiser.simulator.question import (
+    STEP,
+    cluster_of,
+    collective_of,
+    gpus_in,
+    second_step_of,
+    settings_of,
+    step_of,
+    sweep_of,
+)
+from waywiser.simulator.step import Step
+from waywiser.simulator.step_changes import as_json as step_json
+from waywiser.simulator.step_changes import changes
+from waywiser.simulator.step_jobs import Jobs, jobs_json
+from waywiser.simulator.step_trace import trace_of, trace_of_jobs
 from waywiser.simulator.sweep import OPERATIONS, WAY, Sweep, best_settings
 
 
@@ -38,7 +49,7 @@ def simulate(
         str,
         typer.Option(
             metavar="LIST",
-            help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks,algorithm.",
+            help="Try all of gdr,gdrcopy,nics; for collectives gdr,nodes,network,taper,pxn,ranks,algorithm,placement.",
         ),
     ] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
@@ -89,7 +100,10 @@ def simulate(
     fixed = settings_of(spec, set_ or [], what in COMPARED or what == STEP)
     try:
         if what == STEP:
-            return _step(step_of(spec, model, parallel, gpu, fixed), trace, as_json)
+            step = step_of(spec, model, parallel, gpu, fixed)
+            if spec.second:
+                return _jobs(Jobs((step, second_step_of(spec, step))), trace, as_json)
+            return _step(step, trace, as_json)
         if what in OPERATIONS:
             sweep = sweep_of(spec, what, sizes or "8..64M", words_in(vary), fixed, pair)
             sweep.way = path
@@ -162,7 +176,7 @@ def _collective(
     if "algorithm" in vary:
         able = {case.algorithm for case in cases if not case.unavailable}
         cases = [case for case in cases if case.algorithm in able]
-    title = f"{what} on {'up to ' if len(nodes) > 1 else ''}{spec.nodes} x {run.topology.name}"
+    title = f"{what} on {'up to ' if len(nodes) > 1 else ''}{spec.nodes} x {' and '.join(spec.machines)}"
     if trace is not None:
         _write_trace(trace, run.last_trace)
     if plot is not None:
@@ -197,6 +211,29 @@ def _step(step: Step, trace: Path | None, as_json: bool) -> None:
     for shown in step_tables.tables(step, timed, others):
         terminal.print_result(shown)
     simulated.print_assumed(step.assumed)
+
+
+def _jobs(jobs: Jobs, trace: Path | None, as_json: bool) -> None:
+    from waywiser import terminal
+    from waywiser.progress import bar
+    from waywiser.report import simulated, step_tables
+
+    with bar("simulating") as show:
+        first, second = (step.run(show) for step in jobs.steps)
+        shared = jobs.run((first, second))
+    if trace is not None:
+        _write_trace(trace, trace_of_jobs(jobs, shared))
+    if as_json:
+        rows = [step_json(step, timed, ()) for step, timed in zip(jobs.steps, (first, second), strict=True)]
+        typer.echo(json.dumps(jobs_json(jobs, shared, rows), indent=1))
+        return
+    for number, (step, timed) in enumerate(zip(jobs.steps, (first, second), strict=True), 1):
+        terminal.print_result(f"job {number}, alone, on {step.cluster.nodes} nodes:")
+        for shown in step_tables.tables(step, timed, ()):
+            terminal.print_result(shown)
+    for shown in step_tables.jobs_tables(shared, jobs.meetings):
+        terminal.print_result(shown)
+    simulated.print_assumed(jobs.assumed)
 
 
 def _write_trace(file: Path, trace: dict[str, Any]) -> None:

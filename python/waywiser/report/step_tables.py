@@ -10,7 +10,9 @@ from rich.text import Text
 
 from waywiser.report.simulated import LABEL
 from waywiser.simulator.collectives import Case
-from waywiser.simulator.step import Change, Step, Timed, chosen_words
+from waywiser.simulator.step import Step, Timed, chosen_words
+from waywiser.simulator.step_changes import Change
+from waywiser.simulator.step_jobs import Meeting, Shared
 from waywiser.simulator.training import PLACEMENTS
 from waywiser.terminal import add, table
 from waywiser.units import format_bytes, format_percent, format_seconds
@@ -89,6 +91,22 @@ def _changes(timed: Timed, others: Sequence[Change]) -> Table:
         speed = f"{timed.total / one.timed.total:.3f}x"
         add(shown, one.name, format_seconds(one.timed.total), format_seconds(one.timed.exposed), speed)
     return shown
+
+
+def jobs_tables(jobs: Sequence[Shared], meetings: Sequence[Meeting]) -> Iterator[Table | Text]:
+    """Two jobs that share a network."""
+    shown = table(
+        "!job", "!>a step alone", "!>beside", "!>times as long", "!>longest", title=f"Both jobs at once. {LABEL}"
+    )
+    for number, job in enumerate(jobs, 1):
+        times = f"{job.mean / job.alone:.3f}"
+        add(shown, str(number), *map(format_seconds, (job.alone, job.mean)), times, format_seconds(job.longest))
+    yield shown
+    yield Text()
+    shown = table("!job", "collective", "beside", "!>times as long", title=f"While both communicate. {LABEL}")
+    for one in meetings:
+        add(shown, str(one.job), one.call, one.beside, f"{one.times:.2f}")
+    yield shown
 
 
 def _memory(step: Step) -> str:

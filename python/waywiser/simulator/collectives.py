@@ -71,6 +71,7 @@ class Case:
     unavailable: str = ""
     chosen: dict[str, Any] | None = None  # by "nccl": algorithm, protocol, and all that were tried
     variant: str = ""
+    setting: str = ""  # of GPUDirect RDMA, with which the time is
 
     def bus_bandwidth(self, operation: str) -> float | None:
         """Bytes per second by the convention of nccl-tests; None where it has none."""
@@ -103,6 +104,9 @@ class Collective:
     groups: Sequence[Sequence[int]] = ()
     protocol: str = PROTOCOLS[0]  # of nccl_ring and nccl_tree
     pxn: bool = False  # a message to another rail leaves by the GPU beside the NIC of that rail
+    placement: str = ""  # of the nodes; empty: as the cluster says
+    machines: Sequence[Any] = ()  # topologies of further types of node
+    beside: dict[str, Any] = field(default_factory=dict)  # what another job does all the time, in the core's words
     variants: Sequence[Variant] = ()  # empty: one, as the other fields say
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
@@ -144,7 +148,7 @@ class Collective:
             trial = self._trial(name, best[wanted[-1]][1], nodes, size)
             self.last_trace = self._simulated([trial], show, trace=True)[0].get("trace") or {}
         cases = []
-        for (algorithm, direct, nodes, size), (result, _) in best.items():
+        for (algorithm, direct, nodes, size), (result, setting) in best.items():
             ranks = self.ranks or nodes * gpus
             if "unavailable" in result:
                 cases.append(Case(algorithm, direct, nodes, ranks, size, 0.0, unavailable=str(result["unavailable"])))
@@ -153,21 +157,22 @@ class Collective:
             rounds, rounds_run = int(result["rounds"]), int(result["rounds_run"])
             chosen = result.get("chosen")
             counts = (messages, rounds, rounds_run)
-            cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, *counts, chosen=chosen))
+            cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, *counts, chosen=chosen, setting=setting))
         return cases
 
     def _simulated(self, trials: list[dict[str, Any]], show: Show, trace: bool = False) -> list[dict[str, Any]]:
         """The core's results, in the order of the trials; with `trace` the timeline of the last one."""
         costs = costs_json(self.cluster.costs, self.topology.name)
         request = json.dumps({"trials": trials, "trace": trace})
-        answer = json.loads(_core.simulate_collectives(self.topology, costs, request, Watch(show).progress))
+        others = [(one, costs_json(self.cluster.costs, one.name)) for one in self.machines]
+        answer = json.loads(_core.simulate_collectives(self.topology, costs, request, Watch(show).progress, others))
         self.assumed = added(self.assumed, answer)
         found: list[dict[str, Any]] = answer["results"]
         return found
 
     def _trial(self, algorithm: str, direct: str, nodes: int, size: int) -> dict[str, Any]:
         return {
-            "cluster": {**self.cluster.network, "nodes": nodes},
+            "cluster": self.cluster.network_of(nodes, self.placement),
             "operation": self.operation,
             "algorithm": algorithm,
             "ranks": self.ranks,
@@ -179,6 +184,7 @@ class Collective:
             "order": [f"gpu{gpu}" for gpu in self.order],
             "groups": [[f"gpu{gpu}" for gpu in group] for group in self.groups],
             "protocol": self.protocol,
+            **({"beside": self.beside} if self.beside else {}),
         }
 
 

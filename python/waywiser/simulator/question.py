@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from waywiser.errors import InputError
 from waywiser.lists import sizes_in, words_in
 from waywiser.progress import say
-from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
+from waywiser.simulator.cluster import Cluster
+from waywiser.simulator.cluster_file import read_cluster
+from waywiser.simulator.cluster_words import MOST_NODES
 from waywiser.simulator.collectives import COMPARED, FURTHER, GDR, PROTOCOLS, Collective
 from waywiser.simulator.costs import settings_in
+from waywiser.simulator.placement import PLACEMENTS, places_of
 from waywiser.simulator.step import Step
 from waywiser.simulator.step_speed import speed_in
 from waywiser.simulator.sweep import VARIED, Sweep
@@ -39,7 +43,7 @@ def settings_of(spec: Cluster, texts: list[str], collective: bool) -> dict[str, 
     """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
     fixed, known = {}, {**VARIED, "pxn": ("off", "on")}
     if collective:
-        known |= {"gdr": GDR, "protocol": PROTOCOLS}
+        known |= {"gdr": GDR, "protocol": PROTOCOLS, "placement": PLACEMENTS}
     for text in texts:
         name, equals, value = text.partition("=")
         if name in known and equals:
@@ -69,7 +73,7 @@ def sweep_of(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[
         raise InputError("--vary nodes is for collectives: a transfer is between the first and the last node")
     if "pxn" in fixed:
         raise InputError("--set pxn is for collectives: a transfer takes the NICs beside its GPUs")
-    network = {**spec.network, "nodes": max(2, spec.nodes)}
+    network = {**spec.network, "nodes": max(2, spec.network["nodes"])}
     sweep = Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
     sweep.others = others
     return sweep
@@ -85,7 +89,14 @@ def collective_of(
     order: list[int],
 ) -> Collective:
     """The collective `what`, by every algorithm and setting that is asked for."""
-    spec.of_one_type()
+    if spec.others and "nodes" in vary:
+        raise InputError("--vary nodes is for nodes of one type")
+    machines = [load_topology(machine) for machine in spec.machines]
+    if not order and len({len(one.ids("gpu")) for one in machines}) > 1:
+        each = ", ".join(f"{one.name} {len(one.ids('gpu'))}" for one in machines)
+        raise InputError(spec.located(f"a collective needs as many GPUs of each node: write --order, as {each}"))
+    if spec.second:
+        raise InputError(spec.located(f"a second_job with a model is for {STEP}"))
     for name in [*vary, *fixed]:
         if name not in AXES and name not in fixed.keys() & {"protocol"}:
             raise InputError(f"{name!r} does not vary for {what}: write some of {','.join(AXES)}")
@@ -106,7 +117,9 @@ def collective_of(
     gpus = max(1, len(topology.ids("gpu")))
     spec.check_size(gpus)
     run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
+    run.machines = machines[1:]
     run.order, run.pxn, run.protocol = order, fixed.get("pxn") == "on", fixed.get("protocol", PROTOCOLS[0])
+    run.placement = fixed.get("placement", "")
     run.variants = variants_of(vary, spec.network, gpus)
     return run
 
@@ -125,6 +138,19 @@ def step_of(spec: Cluster, model: str, parallel: str, gpu: str, fixed: dict[str,
     asked = model_in(model)
     layout = layout_in(parallel, asked, spec.nodes * gpus, gpus)
     return Step(topology, spec, asked, layout, speed_in(gpu, topology, asked, layout), fixed.get("gdr", "best"))
+
+
+def second_step_of(spec: Cluster, first: Step) -> Step:
+    """Of the second job, on nodes that the first one does not have."""
+    job = spec.second
+    assert job is not None
+    taken = first.cluster.places_in(first.cluster.nodes)
+    places = tuple(places_of(job.placement, job.nodes, int(spec.network["nodes"]), taken))
+    cluster = replace(spec, job=job.nodes, places=places, placement="", second=None)
+    gpus = len(first.topology.ids("gpu"))
+    asked = model_in(job.model)
+    layout = layout_in(job.parallel, asked, job.nodes * gpus, gpus)
+    return Step(first.topology, cluster, asked, layout, speed_in(job.gpu, first.topology, asked, layout), first.direct)
 
 
 def gpus_in(text: str) -> list[int]:

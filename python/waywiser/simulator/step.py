@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from waywiser import _core
 from waywiser.errors import UnavailableError
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.cluster import Cluster
@@ -22,11 +19,19 @@ from waywiser.simulator.step_groups import (
     tensor_groups,
 )
 from waywiser.simulator.step_speed import NO_WORK, Speed, Work, work_of
-from waywiser.simulator.step_timeline import Layer, Span, bucketed, end_of, pipelined, sharded
+from waywiser.simulator.step_timeline import (
+    NO_TASKS,
+    Layer,
+    Span,
+    Tasks,
+    bucketed,
+    end_of,
+    pipelined,
+    sharded,
+    two_lanes,
+)
 from waywiser.simulator.training import BYTES_OF_STATE, Layout, Model
 from waywiser.stages import Show
-
-SCHEMA, VERSION = "waywiser.step", 1
 
 
 class Call(NamedTuple):
@@ -60,6 +65,7 @@ class Timed:
     work: Work = NO_WORK
     micro_batches: int = 1
     last: tuple[Span, ...] = ()  # of the last backward pass with its gradients; sharded: of each micro-batch
+    tasks: Tasks = NO_TASKS  # that `last` shows
 
     @property
     def exposed(self) -> float:
@@ -82,6 +88,7 @@ class Step:
     direct: str = "best"
     assumed: list[Assumption] = field(default_factory=list)
     known: dict[str, Case] = field(default_factory=dict)  # what was simulated, also for steps with other settings
+    asked: dict[str, tuple[Groups, Case]] = field(default_factory=dict)  # of each collective, by its name
 
     def run(self, show: Show) -> Timed:
         """By the formulas of `training`."""
@@ -102,11 +109,12 @@ class Step:
         # Of a micro-batch in one stage. What a forward pass sends within a layer, the backward pass sends, too.
         share = (1 - model.forward_share) * each
         passes = ((work.forward + each - share) / micro_batches, (work.backward + share) / micro_batches)
-        data, spans, calls = self._data(micro_batches, *passes, show)
+        data, tasks, calls = self._data(micro_batches, *passes, show)
+        spans = two_lanes(*tasks, self.speed.slowdown)
         found = [call for some in within.values() for call in some] + ([exchange] if exchange else []) + calls
         return Timed(
             work.total, took["tensor"], wait, bubble, data, tuple(found), took["sequence"], took["expert"],
-            work, micro_batches, tuple(spans),
+            work, micro_batches, tuple(spans), tasks,
         )  # fmt: skip
 
     def state_bytes(self) -> int:
@@ -120,8 +128,9 @@ class Step:
         return len(self.topology.ids("gpu"))
 
     def _call(self, name: str, operation: str, groups: Groups, size: int, times: int, show: Show) -> Call:
-        cluster = replace(self.cluster, network={**self.cluster.network, "nodes": groups.nodes})
-        key = repr((self.topology.fingerprint, cluster.network, cluster.costs, operation, groups, size, self.direct))
+        cluster = self._cluster_of(groups)
+        told = (cluster.network_of(groups.nodes), cluster.costs, operation, groups, size, self.direct)
+        key = repr((self.topology.fingerprint, *told))
         if key not in self.known:
             # NCCL has no all-to-all of its own: programs send to all and receive from all at once.
             way = NCCL if operation != "all_to_all" else "direct"
@@ -132,7 +141,19 @@ class Step:
         case = self.known[key]
         if case.unavailable:
             raise UnavailableError(f"{name}: {case.unavailable}")
+        self.asked[name] = (groups, case)
         return Call(name, operation, case.ranks, size, times, case.seconds, chosen_words(case))
+
+    def _cluster_of(self, groups: Groups) -> Cluster:
+        """Of the nodes of the first group: neighbours, unless the cluster says where they are."""
+        if not self.cluster.placed:
+            return replace(self.cluster, network={**self.cluster.network, "nodes": groups.nodes}, second=None)
+        return replace(self.cluster, places=self.places(groups), job=groups.nodes, second=None)
+
+    def places(self, groups: Groups) -> tuple[int, ...]:
+        """Of the nodes of the first group."""
+        every = self.cluster.places_in(self.cluster.nodes)
+        return tuple(every[number] for number in groups.numbers)
 
     def _activations(self) -> int:
         """Bytes of one micro-batch between two layers, on a GPU."""
@@ -175,13 +196,11 @@ class Step:
         size, times = self._activations() // layout.tensor, 2 * micro_batches * layout.interleave
         return self._call("stages", "all_gather", stage_groups(layout, self._gpus()), 2 * size, times, show)
 
-    def _data(
-        self, micro_batches: int, forward: float, backward: float, show: Show
-    ) -> tuple[float, list[Span], list[Call]]:
-        """What data parallelism adds to all micro-batches, in seconds, and the spans of one."""
+    def _data(self, micro_batches: int, forward: float, backward: float, show: Show) -> tuple[float, Tasks, list[Call]]:
+        """What data parallelism adds to all micro-batches, in seconds, and the tasks of one."""
         model, layout = self.model, self.layout
         if layout.replicas == 1:
-            return 0.0, [], []
+            return 0.0, NO_TASKS, []
         groups, slowdown = data_groups(layout, self._gpus()), self.speed.slowdown
         parts = layout.tensor * layout.pipeline
         own = (model.parameters - (model.of_experts if layout.expert > 1 else 0)) // parts
@@ -190,16 +209,18 @@ class Step:
             gather = self._call("parameters", "all_gather", groups, size * model.element, 2 * times, show)
             scatter = self._call("gradients", "reduce_scatter", groups, size * model.gradient, times, show)
             layer = Layer(forward / model.layers, backward / model.layers, gather.seconds, scatter.seconds)
-            spans = sharded(model.layers, layer, layout.overlap, slowdown)
-            return (end_of(spans) - forward - backward) * micro_batches, spans, [gather, scatter]
+            tasks = sharded(model.layers, layer, layout.overlap)
+            end = end_of(two_lanes(*tasks, slowdown))
+            return (end - forward - backward) * micro_batches, tasks, [gather, scatter]
         calls = [self._gradients("gradients", groups, own * model.gradient, show)]
         if layout.expert > 1 and layout.replicas > layout.expert:
             of_experts = model.of_experts // layout.expert // parts * model.gradient
             groups = same_expert_groups(layout, self._gpus())
             calls.append(self._gradients("gradients of experts", groups, of_experts, show))
         buckets = [call.seconds for call in calls for _ in range(call.times)]
-        spans = bucketed(backward, buckets, layout.overlap, slowdown)
-        return end_of(spans) - backward, spans, calls
+        names = [call.name for call in calls for _ in range(call.times)]
+        tasks = bucketed(backward, buckets, layout.overlap, names)
+        return end_of(two_lanes(*tasks, slowdown)) - backward, tasks, calls
 
     def _gradients(self, name: str, groups: Groups, size: int, show: Show) -> Call:
         count = max(1, -(-size // self.layout.bucket))
@@ -212,81 +233,3 @@ def chosen_words(case: Case) -> str:
         return case.algorithm
     algorithm = str(case.chosen["algorithm"]).removeprefix("nccl_")
     return f"{algorithm} by {case.chosen['protocol']}" if algorithm in ("ring", "tree") else algorithm
-
-
-class Change(NamedTuple):
-    """A change, and the time of a step with it."""
-
-    name: str
-    timed: Timed
-
-
-def changes(step: Step, show: Show) -> list[Change]:
-    """What ports or NVLinks of twice the rate, other buckets and no overlap would give."""
-    found: list[tuple[str, Step]] = []
-    layout = step.layout
-    if step.cluster.nodes > 1:
-        cluster = _faster_ports(step)
-        limit = " (PCIe is the limit)" if cluster.port_note(step.topology) else ""
-        found.append((f"ports of twice the rate{limit}", replace(step, cluster=cluster)))
-    if any(link.kind == "nvlink" for link in step.topology.links):
-        found.append(("twice as many NVLinks", replace(step, topology=_more_nvlinks(step.topology))))
-    if layout.data > 1 and not layout.shard:
-        found.append(("buckets 4 times as large", replace(step, layout=replace(layout, bucket=4 * layout.bucket))))
-        small = max(1, layout.bucket // 4)
-        found.append(("buckets a quarter as large", replace(step, layout=replace(layout, bucket=small))))
-    if layout.data > 1:
-        other = "without overlap" if layout.overlap else "with overlap"
-        found.append((other, replace(step, layout=replace(layout, overlap=not layout.overlap))))
-    return [Change(name, one.run(show)) for name, one in found]
-
-
-def _faster_ports(step: Step) -> Cluster:
-    links = [link for link in step.topology.links if link.kind == "network"]
-    rate = step.cluster.network.get("port_rate") or max(
-        (link.achievable or link.nominal or 0.0 for link in links), default=0.0
-    )
-    return replace(step.cluster, network={**step.cluster.network, "port_rate": 2 * rate})
-
-
-def _more_nvlinks(topology: Any) -> Any:
-    told = json.loads(topology.to_json())
-    for link in told["links"]:
-        if link["kind"] == "nvlink":
-            link["count"] = 2 * link.get("count", 1)
-            for rate in ("nominal", "achievable"):
-                if rate in link:
-                    link[rate] *= 2
-    return _core.Topology.from_json(json.dumps(told), topology.name)
-
-
-def as_json(step: Step, timed: Timed, others: Sequence[Change]) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "simulated": True,
-        "machine": step.topology.name,
-        "nodes": step.cluster.nodes,
-        "model": vars(step.model),
-        "parallel": vars(step.layout),
-        "gpu": asdict(step.speed),
-        "state_bytes": step.state_bytes(),
-        **_seconds(timed),
-        "collectives": [call.as_json() for call in timed.calls],
-        "changes": [{"change": one.name, **_seconds(one.timed)} for one in others],
-        "assumed": step.assumed,
-    }
-
-
-def _seconds(timed: Timed) -> dict[str, Any]:
-    return {
-        "seconds": timed.total,
-        "compute": timed.compute,
-        "exposed": timed.exposed,
-        "exposed_tensor": timed.tensor,
-        "exposed_sequence": timed.sequence,
-        "exposed_expert": timed.expert,
-        "exposed_stages": timed.stages,
-        "exposed_data": timed.data,
-        "bubble": timed.bubble,
-    }

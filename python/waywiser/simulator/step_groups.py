@@ -9,11 +9,12 @@ from waywiser.simulator.training import Layout
 
 
 class Groups(NamedTuple):
-    """GPUs of a node whose groups, each with the same GPUs of other nodes, communicate at once. How far apart these
-    nodes are is not kept: they are taken as neighbours."""
+    """GPUs of a node whose groups, each with the same GPUs of other nodes, communicate at once; `numbers` are the nodes
+    of the first group. Without a placement they are taken as neighbours."""
 
     nodes: int
     of_node: list[list[int]]
+    numbers: tuple[int, ...] = (0,)
 
 
 def _strides(layout: Layout) -> dict[str, int]:
@@ -30,11 +31,13 @@ def _strides(layout: Layout) -> dict[str, int]:
 def _groups(what: str, layout: Layout, stride: int, size: int, gpus: int) -> Groups:
     """Of `size` GPUs, `stride` apart, those that have a GPU of the first node; with those of the whole step at once."""
     found: list[tuple[int, list[int]]] = []  # nodes of a group, its GPUs of each of them
+    numbers: tuple[int, ...] = ()
     for first in range(min(gpus, layout.gpus)):
         if first // stride % size:
             continue
         members = [first + stride * number for number in range(size)]
         nodes = sorted({one // gpus for one in members})
+        numbers = numbers or tuple(nodes)
         inside = [[one % gpus for one in members if one // gpus == node] for node in nodes]
         found.append((len(nodes) if all(part == inside[0] for part in inside) else 0, inside[0]))
     counts = {count for count, _ in found}
@@ -42,7 +45,7 @@ def _groups(what: str, layout: Layout, stride: int, size: int, gpus: int) -> Gro
         raise InputError(
             f"--parallel: {what} of {size} GPUs, {stride} apart, takes other GPUs of one node of {gpus} than of another"
         )
-    return Groups(counts.pop(), [inside for _, inside in found])
+    return Groups(counts.pop(), [inside for _, inside in found], numbers)
 
 
 def tensor_groups(layout: Layout, gpus: int) -> Groups:
@@ -74,4 +77,4 @@ def stage_groups(layout: Layout, gpus: int) -> Groups:
     if stride * layout.pipeline <= gpus:
         return _groups("pairs of pipeline stages", layout, stride, min(2, layout.pipeline), gpus)
     # Where some pairs are within a node, those between two nodes are the slower ones.
-    return Groups(2, [[gpu] for gpu in range(min(stride, gpus))])
+    return Groups(2, [[gpu] for gpu in range(min(stride, gpus))], (0, max(1, stride // gpus)))

@@ -79,13 +79,23 @@ def end_of(spans: Sequence[Span]) -> float:
     return max((span.end for span in spans), default=0.0)
 
 
-def bucketed(backward: float, buckets: Sequence[float], overlap: bool, slowdown: float = 1.0) -> list[Span]:
+class Tasks(NamedTuple):
+    """Of both lanes."""
+
+    compute: Sequence[Task]
+    wire: Sequence[Task]
+
+
+NO_TASKS = Tasks((), ())
+
+
+def bucketed(backward: float, buckets: Sequence[float], overlap: bool, names: Sequence[str] = ()) -> Tasks:
     """A backward pass that makes all gradients at an even rate: bucket i of n is complete at (i + 1) / n of the pass
     and sent then; without `overlap` all wait for its end."""
     count = len(buckets)
-    compute = [Task("backward", backward / count)] * count
-    wire = [Task("gradients", took, number if overlap else count) for number, took in enumerate(buckets, 1)]
-    return two_lanes(compute, wire, slowdown)
+    told = zip(names or ["gradients"] * count, buckets, strict=True)
+    wire = [Task(name, took, number if overlap else count) for number, (name, took) in enumerate(told, 1)]
+    return Tasks([Task("backward", backward / count)] * count, wire)
 
 
 class Layer(NamedTuple):
@@ -97,14 +107,15 @@ class Layer(NamedTuple):
     scatter: float
 
 
-def sharded(layers: int, one: Layer, overlap: bool, slowdown: float = 1.0) -> list[Span]:
+def sharded(layers: int, one: Layer, overlap: bool) -> Tasks:
     """One micro-batch whose layers' parameters are gathered before each pass, and whose gradients are scattered after
     the backward one.
 
     With `overlap` the parameters of the next layer are gathered while one is computed, and no others before that.
     """
     ahead = 1 if overlap else 0
-    compute, wire = [], []
+    compute: list[Task] = []
+    wire: list[Task] = []
     for number in range(layers):
         wire.append(Task("parameters", one.gather, max(0, number - ahead)))
         compute.append(Task("forward", one.forward, wire=number + 1))
@@ -123,7 +134,7 @@ def sharded(layers: int, one: Layer, overlap: bool, slowdown: float = 1.0) -> li
         else:
             wire += [after, Task("parameters", one.gather, layers + back + 1)]
             gathered = len(wire)
-    return two_lanes(compute, wire, slowdown)
+    return Tasks(compute, wire)
 
 
 def pipelined(stages: int, micro_batches: int, slot: float, chunks: int = 1) -> float:

@@ -3,11 +3,12 @@ compute and what they send, as the times of `step` have it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from waywiser.errors import InputError
 from waywiser.simulator.step import Step, Timed
+from waywiser.simulator.step_jobs import Jobs, Shared
 from waywiser.simulator.step_timeline import COMPUTE, WIRE, Span, end_of, turns_of
 
 _MOST_SPANS = 200_000
@@ -41,6 +42,25 @@ def trace_of(step: Step, timed: Timed) -> dict[str, Any]:
         times = {"ts": span.begin * _MICRO, "dur": (span.end - span.begin) * _MICRO}
         events.append({"ph": "X", "pid": 0, "tid": names[stage, span.lane], "name": span.name, **times})
     title = f"a training step on {step.cluster.nodes} x {step.topology.name}"
+    return {"displayTimeUnit": "ms", "otherData": {"title": title, "simulated": True}, "traceEvents": events}
+
+
+def trace_of_jobs(jobs: Jobs, shared: Sequence[Shared]) -> dict[str, Any]:
+    """The first steps of both jobs beside each other."""
+    rows = [(number, lane) for number in range(len(shared)) for lane in (COMPUTE, WIRE)]
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "pid": 0, "tid": row, "name": "thread_name", "args": {"name": f"job {job + 1}: {lane}"}}
+        for row, (job, lane) in enumerate(rows)
+    ]
+    until = max(end_of(one.spans) for one in shared)
+    for job, one in enumerate(shared):
+        for span in one.spans:
+            if span.begin <= until and span.end > span.begin:
+                times = {"ts": span.begin * _MICRO, "dur": (span.end - span.begin) * _MICRO}
+                row = rows.index((job, span.lane))
+                events.append({"ph": "X", "pid": 0, "tid": row, "name": span.name, **times})
+    sizes = " and ".join(f"{step.cluster.nodes}" for step in jobs.steps)
+    title = f"two jobs on {sizes} x {jobs.steps[0].topology.name}"
     return {"displayTimeUnit": "ms", "otherData": {"title": title, "simulated": True}, "traceEvents": events}
 
 

@@ -58,17 +58,22 @@ CollectiveTrial trial_of(const Json& value) {
       trial.groups.push_back(group.is_array() ? gpus_of(group) : std::vector<std::string>());
   if (value.contains("protocol")) trial.protocol = require_string(value, "protocol", "request");
   trial.pxn = value.contains("pxn") && value.at("pxn") == true;
+  if (value.contains("nodes"))
+    trial.nodes = static_cast<int>(require_integer(value, "nodes", "request", 1, most_nodes));
+  if (value.contains("beside"))
+    trial.beside = std::make_shared<const CollectiveTrial>(trial_of(require(value, "beside", "request")));
   if (value.contains("direct")) trial.direct = parse_direct(require_string(value, "direct", "request"));
   return trial;
 }
 
-Json one(const NodeModel& node, const Json& entry, bool traced) {
+Json one(const NodeModel& node, const std::vector<const NodeModel*>& others, const Json& entry, bool traced) {
   const CollectiveTrial trial = trial_of(entry);
   Trace trace;
   trace.title = std::string(name(trial.operation)) + " " + trial.algorithm + " " + format_bytes(trial.bytes);
   try {
-    const Ran ran = simulate(node, cluster_from_json(require(entry, "cluster", "request"), "cluster"), trial,
-                             traced ? &trace : nullptr);
+    ClusterSpec cluster = cluster_from_json(require(entry, "cluster", "request"), "cluster");
+    cluster.others = others;
+    const Ran ran = simulate(node, cluster, trial, traced ? &trace : nullptr);
     Json result{{"seconds", ran.seconds},
                 {"messages", ran.messages},
                 {"rounds", ran.rounds},
@@ -85,7 +90,8 @@ Json one(const NodeModel& node, const Json& entry, bool traced) {
 
 }  // namespace
 
-Json simulate_collectives(const NodeModel& node, const Json& request, const ProgressCallback& progress) {
+Json simulate_collectives(const NodeModel& node, const std::vector<const NodeModel*>& others, const Json& request,
+                          const ProgressCallback& progress) {
   const Json& trials = require_array(request, "trials", "request");
   const bool traced = request.contains("trace") && request.at("trace") == true;
   Json results = Json::array();
@@ -95,11 +101,13 @@ Json simulate_collectives(const NodeModel& node, const Json& request, const Prog
     told.total = static_cast<int>(trials.size());
     told.label = require_string(entry, "algorithm", "request");
     if (progress && !progress(told)) break;
-    results.push_back(one(node, entry, traced && &entry == &trials.back()));
+    results.push_back(one(node, others, entry, traced && &entry == &trials.back()));
   }
+  Assumptions assumed = node.assumed();
+  for (const NodeModel* other : others) assumed.merge(other->assumed());
   return {{"simulated", true},
           {"machine", node.topology().name},
-          {"assumed", to_json(node.assumed())},
+          {"assumed", to_json(assumed)},
           {"results", std::move(results)}};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,12 @@ struct CollectiveTrial {
   Bytes bytes = 0;  // of the whole buffer; of what each rank gives where blocks differ by rank
   Bytes chunk = 0;  // of pipelined algorithms; 0: their default
   DirectRdma direct = DirectRdma::best;
-  bool pxn = false;                // as RankRoutes has it
+  bool pxn = false;  // as RankRoutes has it
+  // Another job, which does the same again and again until this one has ended, on as many nodes as it says, the last
+  // ones of the cluster. Rings, trees and the group's algorithms only.
+  std::shared_ptr<const CollectiveTrial> beside{};
+  int nodes = 0;  // of the cluster, from `first_node` on; 0: all that are not the other job's
+  int first_node = 0;
   bool endless_job = false;        // a second job without end: each GPU sends to that of the node half a cluster away
   Bytes job_bytes = 0;             // a second job: each node also sends so many bytes to the node half a cluster away
   std::uint32_t most_rounds = 64;  // of each run of rounds that are alike, where one schedule stands for all; 0: all.

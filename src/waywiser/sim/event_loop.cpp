@@ -44,8 +44,8 @@ bool EventLoop::is_void(const Event& event) const {
   return event.kind == Kind::end && moving_[event.flow].version != event.version;
 }
 
-void EventLoop::run() {
-  while (!queue_.empty()) {
+void EventLoop::run(const std::function<bool()>& go_on) {
+  while (!queue_.empty() && (!go_on || go_on())) {
     if (is_void(queue_.top())) {
       queue_.pop();
       continue;

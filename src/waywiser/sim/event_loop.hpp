@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <span>
 #include <vector>
@@ -33,8 +34,8 @@ class EventLoop {
   // many never arrive; they share their hops with the others until those have ended.
   void transfer(std::span<const Use> uses, BytesPerSecond cap, double bytes, Seconds latency, Listener& who,
                 std::uint64_t token);
-  // Runs until no event is left.
-  void run();
+  // Runs until no event is left, or until `go_on`, which is asked before each moment, says no.
+  void run(const std::function<bool()>& go_on = {});
 
   double bytes_moved() const noexcept { return moved_; }
   std::uint64_t events() const noexcept { return events_; }

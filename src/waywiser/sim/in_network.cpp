@@ -18,7 +18,7 @@
 namespace waywiser::sim {
 namespace {
 
-constexpr Bytes pieces = 16, least_piece = 65536;
+constexpr Bytes pieces_of_share = 16, least_piece = 65536;
 
 struct Inside {
   std::vector<Use> uses;
@@ -61,8 +61,9 @@ class Rails {
 
   void feed(Rail& rail, const std::vector<int>& members) const {
     const std::string& nic = routes_.nic(members.front());
-    const auto index = std::ranges::find(world_.rails(), nic) - world_.rails().begin();
-    rail.ports.push_back({routes_.node_of(members.front()), static_cast<int>(index)});
+    const std::vector<std::string>& nics = world_.rails(routes_.node_of(members.front()));
+    const auto index = std::ranges::find(nics, nic) - nics.begin();
+    rail.ports.push_back({world_.place(routes_.node_of(members.front())), static_cast<int>(index)});
     for (const int member : members) {
       const TimedRoute out = routes_.to_nic(member), in = routes_.from_nic(member);
       add(rail.uses, out, 1.0 / static_cast<double>(members.size()));
@@ -82,7 +83,7 @@ class Rails {
         rail.reduce.latency = std::max(rail.reduce.latency, to.latency);
         rail.gather.latency = std::max(rail.gather.latency, back.latency);
       }
-    const BytesPerSecond rate = world_.node().reduce_rate();
+    const BytesPerSecond rate = routes_.model_of(first).reduce_rate();
     if (rate > 0 && end - first > 1) rail.reduce.cap = std::min(rail.reduce.cap, rate / each / (end - first - 1));
   }
 
@@ -126,7 +127,7 @@ Ran in_network_all_reduce(World& world, const RankRoutes& routes, int ranks, Byt
   for (const auto& [nic, rail] : rails.all()) {
     Program program;
     program.cpu = "driver of " + nic;
-    program.chunk = std::max(least_piece, share / pieces);
+    program.chunk = std::max(least_piece, share / pieces_of_share);
     program.legs = {leg_of(rail.reduce, nic + " reduce in the node"), tree_of(world, rail, nic, numbers.size()),
                     leg_of(rail.gather, nic + " gather in the node")};
     numbers.push_back(runner.add(program, share, 1));

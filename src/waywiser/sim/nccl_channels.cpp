@@ -1,6 +1,7 @@
 #include "waywiser/sim/nccl_channels.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -119,9 +120,28 @@ std::vector<std::vector<std::string>> mesh_cycles(const Topology& topology) {
   return cycles;
 }
 
-std::vector<std::string> rotated(std::vector<std::string> devices, int first) {
-  std::ranges::rotate(devices, devices.begin() + first);
-  return devices;
+// One for each NIC of a type of node, of which `first` is a node: the GPUs from the one beside that NIC on.
+std::vector<Seats> seats_of_rails(World& world, const CollectiveTrial& trial, RankOptions options, int first) {
+  options.first_node = first;
+  options.pxn = true;
+  const RankRoutes numbered(world, options, {{trial.order}});
+  const std::vector<std::string> order = trial.order.empty() ? fastest_cycle(numbered) : trial.order;
+  std::vector<Seats> seats{{order}};
+  const RankRoutes own(world, options, seats);
+  std::vector<std::string> devices;
+  for (int rank = 0; rank < own.ranks_of_node(); ++rank) devices.push_back(own.device(rank));
+  std::set<std::string> begun{own.nic(0)};
+  for (std::size_t before = 0, turn = 0; seats.size() > before; ++turn) {
+    before = seats.size();
+    const RankRoutes nics(world, options, {{devices, static_cast<int>(turn)}});
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (!begun.insert(nics.nic(static_cast<int>(i))).second) continue;
+      std::vector<std::string> rotated = devices;
+      std::ranges::rotate(rotated, rotated.begin() + static_cast<std::ptrdiff_t>(i));
+      seats.push_back({std::move(rotated), static_cast<int>(turn)});
+    }
+  }
+  return seats;
 }
 
 }  // namespace
@@ -138,24 +158,24 @@ std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks,
 }
 
 std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers, int ranks) {
-  const RankRoutes numbered(world, trial.direct, trial.order, true, peers);
+  const RankOptions options{trial.direct, true, peers, trial.first_node};
+  const int of_node = RankRoutes(world, options, {{trial.order}}).ranks_of_node();
   std::vector<RankRoutes> channels;
-  const auto add = [&](const std::vector<std::string>& order, int turn = 0) {
-    channels.emplace_back(world, trial.direct, order, true, peers, turn);
-  };
-  if (trial.order.empty() && ranks == numbered.ranks_of_node())
-    for (const std::vector<std::string>& cycle : mesh_cycles(world.node().topology())) add(cycle);
+  if (trial.order.empty() && ranks == of_node)
+    for (const std::vector<std::string>& cycle : mesh_cycles(world.node(trial.first_node).topology()))
+      channels.emplace_back(world, options, std::vector<Seats>{{cycle}});
   if (!channels.empty()) return channels;
-  add(trial.order.empty() ? fastest_cycle(numbered) : trial.order);
-  if (ranks <= numbered.ranks_of_node()) return channels;
-  std::vector<std::string> devices;
-  for (int rank = 0; rank < numbered.ranks_of_node(); ++rank) devices.push_back(channels.front().device(rank));
-  std::set<std::string> begun{channels.front().nic(0)};
-  for (std::size_t before = 0, turn = 0; channels.size() > before; ++turn) {
-    before = channels.size();
-    const RankRoutes nics(world, trial.direct, devices, true, peers, static_cast<int>(turn));
-    for (int first = 0; first < static_cast<int>(devices.size()); ++first)
-      if (begun.insert(nics.nic(first)).second) add(rotated(devices, first), static_cast<int>(turn));
+  std::map<int, std::vector<Seats>> of_types;
+  std::size_t count = ranks <= of_node ? 1 : SIZE_MAX;
+  for (int node = 0; node < std::max(1, ranks / of_node); ++node) {
+    const int type = world.type(trial.first_node + node);
+    if (!of_types.contains(type)) of_types[type] = seats_of_rails(world, trial, options, trial.first_node + node);
+    count = std::min(count, of_types[type].size());
+  }
+  for (std::size_t channel = 0; channel < count; ++channel) {
+    std::vector<Seats> seats(world.types().size(), Seats{trial.order});
+    for (const auto& [type, one] : of_types) seats[static_cast<std::size_t>(type)] = one[channel];
+    channels.emplace_back(world, options, seats);
   }
   return channels;
 }

@@ -22,8 +22,8 @@ bool of_nccl_channels(std::string_view algorithm);
 // Why NCCL's algorithm does not serve this: it has no such operation, or the ranks are not all GPUs of their nodes.
 std::optional<std::string> why_not_nccl(const CollectiveTrial& trial, int ranks, int ranks_of_node);
 // The routes of each channel of this many ranks. Between nodes: the trial's order of GPUs, else that of the fastest
-// cycle over up to 9 GPUs of a node, rotated. Within a node: one channel, or those of the cycles over its mesh of
-// NVLinks.
+// cycle over up to 9 GPUs of a node, rotated; as many as the type of node has that has the fewest. Within a node: one
+// channel, or those of the cycles over its mesh of NVLinks.
 std::vector<RankRoutes> nccl_channels(World& world, const CollectiveTrial& trial, PeerCopies peers, int ranks);
 // A rank's part in one of the two trees of a channel, each for half of its elements: from the last GPU of a node to the
 // first one, from there up a tree of the first ones of all nodes, and back, in pieces.

@@ -20,12 +20,15 @@ std::vector<std::pair<std::string, std::string>> candidates() {
 
 // No run takes less: the bus bandwidth of the protocol is at most `most`, and each rank of a ring sends one message
 // after the other.
-Seconds least_time(const NodeModel& node, const CollectiveTrial& trial, int ranks, int ranks_of_node) {
+Seconds least_time(const std::vector<const NodeModel*>& types, const CollectiveTrial& trial, int ranks,
+                   int ranks_of_node) {
   if (trial.algorithm != "nccl_ring" && trial.algorithm != "nccl_tree") return 0;
-  const NcclProtocol protocol = nccl_protocol(node, trial, std::max(1, ranks / ranks_of_node));
+  const NcclProtocol protocol = nccl_protocol(types, trial, std::max(1, ranks / ranks_of_node));
   const double parts = (trial.operation == Collective::all_reduce ? 2.0 : 1.0) * (ranks - 1) / ranks;
   const double messages = trial.algorithm == "nccl_ring" ? parts * ranks : 1;
-  const Seconds start = std::max(0.0, node.costs()["step.start"] + protocol.later);
+  Seconds start = no_cap;
+  for (const NodeModel* type : types) start = std::min(start, type->costs()["step.start"]);
+  start = std::max(0.0, start + protocol.later);
   return std::max(parts * static_cast<double>(trial.bytes) / protocol.most, messages * start);
 }
 
@@ -35,7 +38,11 @@ Ran nccl_choice(const NodeModel& node, const ClusterSpec& cluster, const Collect
   const std::vector<std::string>& order = trial.groups.empty() ? trial.order : trial.groups.front();
   const auto gpus = order.empty() ? node.topology().ids("gpu").size() : order.size();
   const int of_node = std::max(1, static_cast<int>(gpus));
-  const int ranks = trial.ranks > 0 ? trial.ranks : cluster.network.nodes * of_node;
+  const int places = cluster.places.empty() ? cluster.network.nodes : static_cast<int>(cluster.places.size());
+  const int nodes = places - (trial.beside == nullptr ? 0 : trial.beside->nodes);
+  const int ranks = trial.ranks > 0 ? trial.ranks : nodes * of_node;
+  std::vector<const NodeModel*> types{&node};
+  types.insert(types.end(), cluster.others.begin(), cluster.others.end());
   std::vector<NcclTried> tried;
   Ran best;
   std::string why;
@@ -44,7 +51,7 @@ Ran nccl_choice(const NodeModel& node, const ClusterSpec& cluster, const Collect
     std::tie(one.algorithm, one.protocol) = std::pair(algorithm, protocol);
     NcclTried told{algorithm, protocol, 0, ""};
     try {
-      if (best.seconds > 0 && least_time(node, one, ranks, of_node) > best.seconds)
+      if (best.seconds > 0 && least_time(types, one, ranks, of_node) > best.seconds)
         throw Error(ErrorKind::unavailable, "it cannot be faster than what was tried before");
       Ran ran = simulate(node, cluster, one);
       told.seconds = ran.seconds;

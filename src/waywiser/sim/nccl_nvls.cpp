@@ -62,7 +62,8 @@ std::vector<RankRoutes> turns_of(World& world, const CollectiveTrial& trial, con
                                  bool all) {
   std::vector<RankRoutes> turns;
   for (std::set<std::string> rails; turns.empty() || all;) {
-    RankRoutes next(world, trial.direct, order, trial.pxn, PeerCopies::best, static_cast<int>(turns.size()));
+    RankRoutes next(world, {trial.direct, trial.pxn, PeerCopies::best, trial.first_node},
+                    {{order, static_cast<int>(turns.size())}});
     const std::size_t before = rails.size();
     for (int position = 0; position < next.ranks_of_node(); ++position) rails.insert(next.nic(position));
     if (rails.size() == before) break;
@@ -93,25 +94,28 @@ class HeadLegs {
 
   // All GPUs to the head through the NVSwitch, which adds; and back, which copies.
   Leg within(bool back, const std::string& what) const {
-    const std::string nvswitch = adding_switch(world_.node().topology());
     Leg leg = named(what);
-    leg.latency = world_.node().costs()["nccl.nvls_start"] / 2;
-    for (int node = 0; node < nodes_; ++node)
+    for (int first = 0; first < nodes_ * of_node_; first += of_node_) {
+      const int node = routes_.node_of(first);
+      const NodeModel& model = world_.node(node);
+      const std::string nvswitch = adding_switch(model.topology());
+      leg.latency = std::max(leg.latency, model.costs()["nccl.nvls_start"] / 2);
       for (int position = -1; position < of_node_; ++position) {
-        const std::string& gpu = routes_.device(position < 0 ? head_ : position);
+        const std::string& gpu = routes_.device(first + (position < 0 ? head_ : position));
         const bool out = (position < 0) == back;
-        add(leg.uses, out ? world_.route(node, gpu, nvswitch) : world_.route(node, nvswitch, gpu), weight(gpu));
+        add(leg.uses, out ? world_.route(node, gpu, nvswitch) : world_.route(node, nvswitch, gpu), weight(model, gpu));
       }
+    }
     merge(leg.uses);
     return leg;
   }
 
   // So that the NVLinks of a GPU carry what NCCL reckons.
-  double weight(const std::string& gpu) const {
-    const Costs& costs = world_.node().costs();
+  static double weight(const NodeModel& model, const std::string& gpu) {
+    const Costs& costs = model.costs();
     const double share = costs["nccl.nvls_share"] > 0 ? costs["nccl.nvls_share"] : 1;
-    const BytesPerSecond links = world_.node().nvlink_rate(gpu);
-    return links / (std::min(links, nccl_nvlink_rate(world_.node())) * share);
+    const BytesPerSecond links = model.nvlink_rate(gpu);
+    return links / (std::min(links, nccl_nvlink_rate(model)) * share);
   }
 
   // Half of the part over each of two trees of the nodes, all of its edges at once.

@@ -1,6 +1,7 @@
 #include "waywiser/sim/nccl_protocols.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/topology/relation.hpp"
@@ -39,7 +40,9 @@ BytesPerSecond nccl_nvlink_rate(const NodeModel& node) {
   return links > 0 ? rate_of(node, "nccl.nvlink_rate") * links : no_cap;
 }
 
-NcclProtocol nccl_protocol(const NodeModel& node, const CollectiveTrial& trial, int nodes) {
+namespace {
+
+NcclProtocol protocol_of(const NodeModel& node, const CollectiveTrial& trial, int nodes) {
   const Costs& costs = node.costs();
   const bool tree = trial.algorithm == "nccl_tree";
   const auto of_algorithm = [&](const std::string& ring, const std::string& tree_too) {
@@ -67,12 +70,30 @@ NcclProtocol nccl_protocol(const NodeModel& node, const CollectiveTrial& trial, 
   return found;
 }
 
-std::optional<std::string> why_not_protocol(const NodeModel& node, const RankRoutes& channel,
-                                            const CollectiveTrial& trial, int nodes) {
+}  // namespace
+
+NcclProtocol nccl_protocol(const std::vector<const NodeModel*>& types, const CollectiveTrial& trial, int nodes) {
+  NcclProtocol slowest = protocol_of(*types.front(), trial, nodes);
+  for (const NodeModel* type : types) {
+    const NcclProtocol own = protocol_of(*type, trial, nodes);
+    slowest = {std::min(slowest.share, own.share), std::min(slowest.most, own.most), std::max(slowest.later, own.later),
+               std::max(slowest.later_between, own.later_between)};
+  }
+  return slowest;
+}
+
+std::optional<std::string> why_not_protocol(const RankRoutes& channel, const CollectiveTrial& trial, int nodes) {
   if (trial.protocol != "LL128") return std::nullopt;
   const int of_node = channel.ranks_of_node();
-  for (int rank = 0; rank < of_node; ++rank) {
-    const std::string &own = channel.device(rank), &next = channel.device((rank + 1) % of_node);
+  std::set<const NodeModel*> types;
+  for (int rank = 0; rank < nodes * of_node; ++rank) {
+    const NodeModel& node = channel.model_of(rank);
+    const int first = rank - rank % of_node;
+    if (rank == first && !types.insert(&node).second) {
+      rank += of_node - 1;
+      continue;
+    }
+    const std::string &own = channel.device(rank), &next = channel.device(first + (rank + 1) % of_node);
     if (own != next && node.distance(own, next) != 0) return "LL128 needs NVLinks: none from " + own + " to " + next;
     if (nodes > 1 && node.distance(own, channel.nic(rank)) > distance("PXB"))
       return "LL128 needs a NIC at the PCIe switch of each GPU: none at that of " + own;

@@ -26,10 +26,9 @@ struct NcclProtocol {
 
 // What NCCL reckons that the NVLinks of a GPU carry: nccl.nvlink_rate of each. No limit where it has no such number.
 BytesPerSecond nccl_nvlink_rate(const NodeModel& node);
-// Throws invalid_input: there is no such protocol.
-NcclProtocol nccl_protocol(const NodeModel& node, const CollectiveTrial& trial, int nodes);
+// Of several types of node the slowest counts. Throws invalid_input: there is no such protocol.
+NcclProtocol nccl_protocol(const std::vector<const NodeModel*>& types, const CollectiveTrial& trial, int nodes);
 // Why a channel cannot run it: LL128 needs NVLinks between neighbours, and NICs no farther than PCIe switches.
-std::optional<std::string> why_not_protocol(const NodeModel& node, const RankRoutes& channel,
-                                            const CollectiveTrial& trial, int nodes);
+std::optional<std::string> why_not_protocol(const RankRoutes& channel, const CollectiveTrial& trial, int nodes);
 
 }  // namespace waywiser::sim

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "waywiser/sim/world.hpp"
 
 namespace waywiser::sim {
@@ -21,24 +24,38 @@ enum class PeerCopies : std::uint8_t {
   staged,  // through host memory: faster where several copies share the root complex
 };
 
+// Which GPUs of a node have ranks, and by which NICs.
+struct Seats {
+  std::vector<std::string> order{};  // another order of the GPUs of a node, or only some; empty: all, as numbered
+  // Where more NICs than GPUs are close to them, each GPU has another one each turn, until all have been used.
+  int turn = 0;
+};
+
+// How ranks use a cluster.
+struct RankOptions {
+  DirectRdma direct = DirectRdma::best;
+  // A message to another rail first goes over NVLink to the GPU beside the NIC of that rail, as NCCL's PXN does.
+  bool pxn = false;
+  PeerCopies peers = PeerCopies::best;
+  int first_node = 0;  // the node of rank 0
+};
+
 // The routes between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on
-// the GPU of that place in `order`. Without GPUs a rank is a node's first memory.
+// the GPU of that place in the order. Without GPUs a rank is a node's first memory. All nodes have as many ranks.
 class RankRoutes {
  public:
-  // `order`: another order of the GPUs of a node, or only some of them; empty: all, as numbered. Throws invalid_input:
-  // one of them twice, or no GPU of the node.
-  // `pxn`: a message to another rail first goes over NVLink to the GPU beside the NIC of that rail, as NCCL's PXN does.
-  // `turn`: where more NICs than GPUs are close to them, each GPU has another one each turn, until all have been used.
-  RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {}, bool pxn = false,
-             PeerCopies peers = PeerCopies::best, int turn = 0);
+  // `seats`: of each type of node of the world, or of all. Throws invalid_input: a GPU twice, or no GPU of the node;
+  // unavailable: nodes with different numbers of GPUs.
+  RankRoutes(World& world, const RankOptions& options, const std::vector<Seats>& seats = {{}});
   // True if PeerCopies::staged would give another route between two ranks of a node.
   bool could_be_staged() const;
-  int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }
-  int node_of(int rank) const noexcept { return rank / ranks_of_node(); }
+  int ranks_of_node() const noexcept { return static_cast<int>(types_.front().devices.size()); }
+  int node_of(int rank) const noexcept { return options_.first_node + rank / ranks_of_node(); }
+  const NodeModel& model_of(int rank) const { return world_.node(node_of(rank)); }
   // Hops and latency of one message, its start included.
   TimedRoute route(int from, int to) const;
-  const std::string& device(int rank) const { return devices_[static_cast<std::size_t>(rank % ranks_of_node())]; }
-  const std::string& nic(int rank) const { return nics_[static_cast<std::size_t>(rank % ranks_of_node())]; }
+  const std::string& device(int rank) const { return of(rank).devices[place(rank)]; }
+  const std::string& nic(int rank) const { return of(rank).nics[place(rank)]; }
   // From a rank's memory to its NIC and back, as `direct` says.
   TimedRoute to_nic(int rank) const;
   TimedRoute from_nic(int rank) const;
@@ -53,11 +70,18 @@ class RankRoutes {
   // By GPUDirect RDMA or through host memory.
   TimedRoute chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const;
 
+  struct OfType {
+    std::vector<std::string> devices, nics;
+  };
+  OfType seated(std::size_t type, const Seats& seats) const;
+  std::size_t place(int rank) const { return static_cast<std::size_t>(rank % ranks_of_node()); }
+  const OfType& of(int rank) const {
+    return types_.size() == 1 ? types_.front() : types_[static_cast<std::size_t>(world_.type(node_of(rank)))];
+  }
+
   World& world_;
-  DirectRdma direct_;
-  bool pxn_;
-  PeerCopies peers_;
-  std::vector<std::string> devices_, nics_;
+  RankOptions options_;
+  std::vector<OfType> types_;
 };
 
 }  // namespace waywiser::sim

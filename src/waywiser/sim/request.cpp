@@ -140,6 +140,12 @@ ClusterSpec cluster_from_json(const Json& value, std::string_view what) {
     }
   spec.network.sick = sick_links(value, what);
   spec.network.adaptive = value.contains("adaptive") && value.at("adaptive") == true;
+  if (value.contains("places"))
+    for (const Json& place : require_array(value, "places", what)) {
+      if (!place.is_number_integer() || place.get<std::int64_t>() < 0 || place.get<std::int64_t>() >= most_nodes)
+        throw Error(ErrorKind::invalid_input, std::string(what) + ": 'places' must be a list of numbers from 0 on");
+      spec.places.push_back(place.get<int>());
+    }
   if (value.contains("types"))
     for (const Json& type : require_array(value, "types", what)) {
       if (!type.is_number_integer() || type.get<std::int64_t>() < 0 || type.get<std::int64_t>() >= most_nodes)

@@ -175,7 +175,7 @@ class Runner::Stream : public Listener {
   void over(Bytes chunk, std::size_t leg) { enter(chunk, leg + 1); }
 
   void leave(Bytes) {
-    ++done_;
+    if (++done_ == total_) --runner_.left_;
     end_ = engine().now();
     while (!held_back_.empty() && may_enter(held_back_.front())) {
       const Bytes next = held_back_.front();
@@ -228,8 +228,9 @@ std::size_t Runner::add(const Program& program, Bytes bytes, int transfers) {
 }
 
 void Runner::run() {
+  left_ = streams_.size();
   for (Stream& stream : streams_) stream.start();
-  world_.engine().run();
+  world_.engine().run([this] { return left_ > 0; });  // whatever else goes on in the world
 }
 
 Seconds Runner::ended(std::size_t number) const {

@@ -39,6 +39,7 @@ class Runner {
   std::deque<Unit> units_;
   std::deque<Stream> streams_;
   std::vector<Group> groups_;
+  std::size_t left_ = 0;  // streams that have not ended
 };
 
 }  // namespace waywiser::sim

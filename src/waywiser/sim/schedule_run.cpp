@@ -115,10 +115,25 @@ std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
   return known->second;
 }
 
+void ScheduleRun::begin() {
+  left_ = ranks_.size();
+  for (Rank& rank : ranks_) {
+    rank.next = 0;
+    if (rank.ops.empty()) --left_;
+  }
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) enter(rank);
+}
+
+void ScheduleRun::repeat() {
+  round_over_.assign(ran_.rounds, 0);
+  repeats_ = ran_.rounds > 0;
+  begin();
+}
+
 Ran ScheduleRun::run() {
   round_over_.assign(ran_.rounds, 0);
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) enter(rank);
-  world_.engine().run();
+  begin();
+  world_.engine().run([this] { return left_ > 0; });
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
     if (ranks_[rank].next < ranks_[rank].ops.size() || ranks_[rank].running != 0)
       throw Error(ErrorKind::invalid_input,
@@ -202,6 +217,7 @@ void ScheduleRun::finish(std::size_t number) {
   Rank& rank = ranks_[number];
   if (--rank.running != 0) return;
   round_over_[rank.round] = std::max(round_over_[rank.round], world_.engine().now());
+  if (rank.next >= rank.ops.size() && --left_ == 0 && repeats_) return begin();
   enter(number);
 }
 

@@ -91,6 +91,8 @@ class ScheduleRun : private Listener {
   ScheduleRun(World& world, const std::vector<SchedulePart>& parts, int ranks, const StepCosts& costs,
               Trace* trace = nullptr);
   Ran run();
+  // Begins, and begins again whenever it has ended, as long as another run in the same world goes on.
+  void repeat();
 
  private:
   struct Op {
@@ -120,6 +122,7 @@ class ScheduleRun : private Listener {
   void wake(std::uint64_t token) override;
   void keep(std::size_t part, int rank, const Schedule& schedule);
   std::uint32_t channel(std::int32_t from, std::int32_t to);
+  void begin();
   void enter(std::size_t rank);
   void post(std::size_t rank, const Op& op);
   void meet(std::uint32_t channel);
@@ -140,6 +143,8 @@ class ScheduleRun : private Listener {
   std::unordered_map<std::uint64_t, std::uint32_t> channel_of_;
   std::vector<Seconds> round_over_;  // when the last rank left it
   std::size_t steps_ = 0;
+  std::size_t left_ = 0;  // ranks that have not ended
+  bool repeats_ = false;
   Ran ran_;
 };
 

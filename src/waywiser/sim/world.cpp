@@ -1,6 +1,7 @@
 #include "waywiser/sim/world.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "waywiser/base/error.hpp"
 
@@ -54,18 +55,27 @@ World::World(const NodeModel& node, ClusterSpec spec) : node_(node), spec_(std::
   types_.insert(types_.begin(), &node);
   rails_.resize(types_.size());
   side_nics_.resize(types_.size());
+  check();
   add_nodes();
   gpus_ = node.topology().ids("gpu");
   add_domain();
   if (nodes() > 1) add_network();
 }
 
-void World::add_nodes() {
-  if (!spec_.types.empty() && spec_.types.size() != static_cast<std::size_t>(nodes()))
+void World::check() const {
+  const std::set<int> different(spec_.places.begin(), spec_.places.end());
+  if (different.size() != spec_.places.size() ||
+      (!different.empty() && (*different.begin() < 0 || *different.rbegin() >= spec_.network.nodes)))
+    throw Error(ErrorKind::invalid_input,
+                "the places of nodes are different numbers from 0 to " + std::to_string(spec_.network.nodes - 1));
+  if (!spec_.types.empty() && spec_.types.size() != static_cast<std::size_t>(spec_.network.nodes))
     throw Error(ErrorKind::invalid_input, "a cluster needs the type of each of its nodes");
   for (const int type : spec_.types)
     if (type < 0 || static_cast<std::size_t>(type) >= types_.size())
       throw Error(ErrorKind::invalid_input, "a node is of a type that the cluster does not have");
+}
+
+void World::add_nodes() {
   for (int i = 0; i < nodes(); ++i) {
     first_hops_.push_back(static_cast<LinkId>(engine_.network().links()));
     for (const BytesPerSecond capacity : this->node(i).capacities()) engine_.network().add_link(capacity);
@@ -86,18 +96,19 @@ void World::add_network() {
   network_ = make_network(spec_.network, engine_.network());
   if (most_of(side_nics_) == 0) return;
   NetworkSpec beside;
-  beside.nodes = nodes();
+  beside.nodes = spec_.network.nodes;
   beside.rails = static_cast<int>(most_of(side_nics_));
   beside.rates_of_ports = port_rates(side_nics_);
   beside.port_rate = std::ranges::max(beside.rates_of_ports);
   side_network_ = make_network(beside, engine_.network());
 }
 
-// Of node 0's ports, then node 1's, ...; 0 where a type has fewer of them.
+// Of the ports at place 0, then at place 1, ...; 0 where a type has fewer of them.
 std::vector<BytesPerSecond> World::port_rates(const std::vector<std::vector<std::string>>& nics) const {
   std::vector<BytesPerSecond> rates;
-  for (int i = 0; i < nodes(); ++i) {
-    for (const std::string& nic : nics[static_cast<std::size_t>(type(i))]) rates.push_back(node(i).port_rate(nic));
+  for (int i = 0; i < spec_.network.nodes; ++i) {
+    const auto its = static_cast<std::size_t>(type_at(i));
+    for (const std::string& nic : nics[its]) rates.push_back(types_[its]->port_rate(nic));
     rates.resize(static_cast<std::size_t>(i + 1) * most_of(nics), 0);
   }
   return rates;
@@ -117,7 +128,7 @@ void World::add_domain() {
 bool World::share_domain(int a, int b) const {
   if (spec_.nvlink_domain == 0) return false;
   const int nodes_of_domain = spec_.nvlink_domain / static_cast<int>(gpus_.size());
-  return a / nodes_of_domain == b / nodes_of_domain;
+  return place(a) / nodes_of_domain == place(b) / nodes_of_domain;
 }
 
 TimedRoute World::over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const {
@@ -159,8 +170,8 @@ bool World::by_rails(int from, const std::string& from_nic, int to, const std::s
 TimedRoute World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
   if (network_ == nullptr) throw Error(ErrorKind::invalid_input, "a single node has no network");
   const bool by = by_rails(from, from_nic, to, to_nic);
-  const Port out{from, index_in(by ? rails(from) : side_nics(from), from_nic)};
-  const Port in{to, index_in(by ? rails(to) : side_nics(to), to_nic)};
+  const Port out{place(from), index_in(by ? rails(from) : side_nics(from), from_nic)};
+  const Port in{place(to), index_in(by ? rails(to) : side_nics(to), to_nic)};
   const Crossing way = (by ? *network_ : *side_network_).cross(out, in);
   TimedRoute route;
   for (const LinkId link : way.links) route.uses.push_back({link, 1});

@@ -18,10 +18,13 @@ struct Spot {
 };
 
 struct ClusterSpec {
-  // Types of node beside the first, and the type of each node: 0 for the first. Empty: all nodes are of the first.
+  // Types of node beside the first, and the type at each place of the network: 0 for the first. Empty: all are of the
+  // first.
   std::vector<const NodeModel*> others{};
   std::vector<int> types{};
-  NetworkSpec network;    // kind, shape; the nodes; rails and port rate come from the node
+  // The places of the nodes in the network; empty: as numbered, at all places.
+  std::vector<int> places{};
+  NetworkSpec network;    // kind, shape; its places; rails and port rate come from the nodes
   bool rdma_only = true;  // slow Ethernet ports beside are no rails
   int nvlink_domain = 0;  // GPUs that one NVSwitch fabric joins across nodes; 0: only those of a node
   bool in_network_reduction = false;
@@ -34,15 +37,22 @@ class World {
 
   EventLoop& engine() noexcept { return engine_; }
   BytesPerSecond capacity(LinkId link) const { return engine_.network().capacity(link); }
-  // The model of all nodes, if they are of one type.
+  // The model of the first type: of all nodes, if they are of one type.
   const NodeModel& node() const noexcept { return node_; }
   const NodeModel& node(int number) const { return *types_.at(static_cast<std::size_t>(type(number))); }
   const ClusterSpec& spec() const noexcept { return spec_; }
-  int nodes() const noexcept { return spec_.network.nodes; }
+  const std::vector<const NodeModel*>& types() const noexcept { return types_; }
+  int type(int number) const { return type_at(place(number)); }
+  int nodes() const noexcept {
+    return spec_.places.empty() ? spec_.network.nodes : static_cast<int>(spec_.places.size());
+  }
+  // Of a node in the network.
+  int place(int number) const { return spec_.places.empty() ? number : spec_.places[static_cast<std::size_t>(number)]; }
   // NICs that lead into the network; none of a single node.
   const std::vector<std::string>& rails(int number = 0) const {
     return rails_.at(static_cast<std::size_t>(type(number)));
   }
+  const std::vector<std::string>& rails_of(std::size_t type) const { return rails_.at(type); }
   // Slow Ethernet ports beside, which one switch of their own joins.
   const std::vector<std::string>& side_nics(int number = 0) const {
     return side_nics_.at(static_cast<std::size_t>(type(number)));
@@ -65,7 +75,8 @@ class World {
   void add_domain();
   void add_network();
   std::vector<BytesPerSecond> port_rates(const std::vector<std::vector<std::string>>& nics) const;
-  int type(int number) const { return spec_.types.empty() ? 0 : spec_.types[static_cast<std::size_t>(number)]; }
+  int type_at(int place) const { return spec_.types.empty() ? 0 : spec_.types[static_cast<std::size_t>(place)]; }
+  void check() const;
   // Whether both NICs lead into the network, or both into that of the slow ports. Throws unavailable if neither.
   bool by_rails(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
   TimedRoute shifted(const TimedRoute& route, int node) const;

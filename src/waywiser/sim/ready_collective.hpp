@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/sim/collective_run.hpp"
+
+namespace waywiser::sim {
+
+// A collective that is ready to run in a world: its routes, and the run over them.
+class ReadyCollective {
+ public:
+  // Of the group's algorithms, or NCCL's rings and trees; each of the trial's groups has routes of its own, and all
+  // groups run at once. Throws invalid_input or unavailable.
+  ReadyCollective(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace = nullptr);
+  ScheduleRun& run() noexcept { return *run_; }
+
+ private:
+  void by_schedules(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace);
+  void by_channels(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace);
+
+  std::vector<std::vector<RankRoutes>> routes_;  // of each group, of each channel
+  std::unique_ptr<ScheduleRun> run_;
+};
+
+}  // namespace waywiser::sim
