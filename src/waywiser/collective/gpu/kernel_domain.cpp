@@ -1,7 +1,6 @@
 #include "waywiser/collective/gpu/kernel_domain.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "waywiser/comm/session/kept_failure.hpp"
 #include "waywiser/comm/session/session.hpp"
@@ -182,7 +181,7 @@ bool KernelDomain::serves_collectives(const std::vector<RankOffer>& offers, cons
 
 void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
   multiprocessors_ = of(offers, 0).multiprocessors;
-  max_ctas_ = std::numeric_limits<unsigned>::max();
+  max_ctas_ = ~0u;
   for (int place = 0; place < size(); ++place) {
     multiprocessors_ = std::min<int>(multiprocessors_, of(offers, place).multiprocessors);
     if (const int most = of(offers, place).max_ctas; most > 0)
@@ -190,7 +189,6 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
     keeps_context_ = keeps_context_ || of(offers, place).keeps_context;
   }
   multiprocessors_ = std::max(multiprocessors_ / ranks_on_a_gpu_, 1);
-  if (messages_) messages_->set_copies(!keeps_context_);
   has_collectives_ = size() > 1 && serves_collectives(offers, ranks());
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
   why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;
@@ -207,7 +205,7 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
     return buffers_.give_back();
   }
   buffers_.set_in_use();
-  messages_->set_ll128(why_no_ll128_.empty());
+  messages_->allow(why_no_ll128_.empty(), !keeps_context_);
   messages_->connect(buffers_.messages_of_all());
   if (!has_collectives_) return;
   fused_->set_ll128(why_no_ll128_.empty());
@@ -218,8 +216,8 @@ std::string KernelDomain::ll128_reason(std::string_view peer) const {
   const std::optional<Place> place = platform_.find_gpu(peer);
   if (!place) return "how GPU " + std::string(peer) + " is joined is not known: it is hidden from this process";
   std::string why;
-  const std::string problem =
-      reason_of([&] { why = platform_.why_no_whole_lines(gpu_.index, place->index).value_or(""); });
+  const auto ask = [&] { why = platform_.why_no_whole_lines(gpu_.index, place->index).value_or(""); };
+  const std::string problem = reason_of(ask);
   return problem.empty() ? why : problem;
 }
 

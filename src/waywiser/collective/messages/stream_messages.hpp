@@ -40,10 +40,9 @@ class StreamMessages {
   // messages to or from that rank.
   void connect(std::span<const Region> landings);
 
-  // Whether stores to all others become visible as whole lines; equal at all ranks.
-  void set_ll128(bool ll128) { ll128_ = ll128; }
-  // Whether copy engines may carry long ones; equal at all ranks.
-  void set_copies(bool allowed) { copies_allowed_ = allowed; }
+  // Whether stores to all others become visible as whole lines, and whether copy engines may carry long messages; equal
+  // at all ranks.
+  void allow(bool ll128, bool copies) { ll128_ = ll128, copies_allowed_ = copies; }
   // For measuring, see MessageAlgorithms::set.
   void set_algorithm(std::optional<MessageAlgorithm> only) { algorithms_.set(only); }
   // Enqueues a send and a receive at once; an empty array: only the other one. The peers must be other ranks. Throws
