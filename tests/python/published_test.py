@@ -14,7 +14,6 @@ from waywiser.simulator.published import compare
 # docs/simulator.md and docs/experiments.md list the errors of the model and their causes.
 KNOWN_MISSES = {
     ("hse-e", "bandwidth with both against neither, small messages, up to"),
-    ("hgx-h100", "all-reduce on 2 nodes, 1 MB"),
     ("hgx-a100-roce", "all-reduce on 2 nodes, 1 GiB"),
     ("hgx-a100-roce", "all-reduce on 2 nodes, 10 GiB"),
     ("abci-v", "all-reduce within a node, 1 KiB"),

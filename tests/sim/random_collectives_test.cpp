@@ -92,7 +92,9 @@ struct Load {
 };
 
 Seconds launch(const RandomCase& made) {
-  return made.node.costs()["kernel.issue"] + made.node.costs()["kernel.finish"];
+  const bool simple = made.trial.algorithm == "nccl_ring" || made.trial.algorithm == "nccl_tree";
+  const Costs& costs = made.node.costs();
+  return costs["kernel.issue"] + costs["kernel.finish"] + (simple ? costs["nccl.simple_base"] : 0);
 }
 
 void check_links(const RandomCase& made, Seconds seconds, const Load& load) {

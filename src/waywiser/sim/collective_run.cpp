@@ -89,7 +89,7 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   add_other_job(world, routes, trial, nobody);
   if (beside != nullptr) beside->run().repeat();
   Ran ran = ready.run().run();
-  ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
+  ran.seconds += ready.base() + node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
   return {ran, could_be_staged};
 }
 

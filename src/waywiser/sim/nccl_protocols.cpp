@@ -51,9 +51,11 @@ NcclProtocol protocol_of(const NodeModel& node, const CollectiveTrial& trial, in
   const Seconds ll = costs["nccl.ll_start"] - costs["step.start"];
   NcclProtocol found{tree ? share(costs, "nccl.tree_share") : 1, no_cap, ll, ll};
   if (trial.protocol == "Simple") {
+    found.base = costs["nccl.simple_base"];
     found.later = of_algorithm("nccl.simple_ring_start", "nccl.simple_tree_start") - costs["step.start"];
     found.later_between += of_algorithm("nccl.simple_ring_network", "nccl.simple_tree_network");
   } else if (trial.protocol == "LL128") {
+    found.base = costs["nccl.ll128_base"];
     found.share = share_of_ll128(costs, tree, nodes);
     found.later = of_algorithm("nccl.ll128_ring_start", "nccl.ll128_tree_start") - costs["step.start"];
     found.later_between += of_algorithm("nccl.ll128_ring_network", "nccl.ll128_tree_network");
@@ -77,7 +79,7 @@ NcclProtocol nccl_protocol(const std::vector<const NodeModel*>& types, const Col
   for (const NodeModel* type : types) {
     const NcclProtocol own = protocol_of(*type, trial, nodes);
     slowest = {std::min(slowest.share, own.share), std::min(slowest.most, own.most), std::max(slowest.later, own.later),
-               std::max(slowest.later_between, own.later_between)};
+               std::max(slowest.later_between, own.later_between), std::max(slowest.base, own.base)};
   }
   return slowest;
 }

@@ -22,6 +22,7 @@ struct NcclProtocol {
   // Latency of a message beyond that of data, fence and flag, which routes have; negative for LL.
   Seconds later = 0;          // within a node
   Seconds later_between = 0;  // and between nodes
+  Seconds base = 0;           // of the whole operation, beyond that of LL
 };
 
 // What NCCL reckons that the NVLinks of a GPU carry: nccl.nvlink_rate of each. No limit where it has no such number.

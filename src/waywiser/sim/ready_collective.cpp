@@ -68,6 +68,7 @@ void ReadyCollective::by_channels(World& world, const CollectiveTrial& trial, in
   const auto fewest = std::ranges::min(routes_, {}, &std::vector<RankRoutes>::size).size();
   const Bytes used = std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, trees * fewest);
   const NcclProtocol protocol = nccl_protocol(world.types(), trial, nodes);
+  base_ = protocol.base;
   StepCosts costs;
   costs.element = trial_element;
   costs.overlaps = true;

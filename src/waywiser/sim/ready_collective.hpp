@@ -14,6 +14,8 @@ class ReadyCollective {
   // groups run at once. Throws invalid_input or unavailable.
   ReadyCollective(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace = nullptr);
   ScheduleRun& run() noexcept { return *run_; }
+  // Of the operation, beside what the run takes.
+  Seconds base() const noexcept { return base_; }
 
  private:
   void by_schedules(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace);
@@ -21,6 +23,7 @@ class ReadyCollective {
 
   std::vector<std::vector<RankRoutes>> routes_;  // of each group, of each channel
   std::unique_ptr<ScheduleRun> run_;
+  Seconds base_ = 0;
 };
 
 }  // namespace waywiser::sim
