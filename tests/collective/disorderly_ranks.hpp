@@ -29,7 +29,6 @@ struct DisorderlyRanks {
     FusedArguments terms{{},
                          &states[rank],
                          &notices[rank],
-                         nullptr,
                          tables[rank].data(),
                          layout,
                          rank,

@@ -28,7 +28,6 @@ struct TwoRanks {
     MessageArguments terms{{},
                            states[rank].get(),
                            &notices[rank],
-                           nullptr,
                            exposed.data(),
                            layout,
                            rank,

@@ -122,7 +122,6 @@ class Group {
     fused::FusedArguments arguments{{},
                                     &states_[rank],
                                     &notices_[rank],
-                                    nullptr,
                                     table_.data(),
                                     layout_,
                                     rank,
@@ -251,7 +250,7 @@ class Pair {
     return known[message];
   }
   void carry(unsigned rank, unsigned channel, unsigned message) {
-    messages::MessageArguments terms{{},   states_[rank].get(), &notices_[rank], nullptr, exposed_.data(), layout_,
+    messages::MessageArguments terms{{},   states_[rank].get(), &notices_[rank], exposed_.data(), layout_,
                                      rank, no_deadline};
     for (unsigned peer = 0; peer < 2; ++peer)
       terms.landing[peer] = reinterpret_cast<std::byte*>(landings_[peer].data());

@@ -21,6 +21,7 @@ struct Warp {
 class ThreadOfWarp {
  public:
   static constexpr unsigned looks = 4;
+  static constexpr bool may_leave = true;
 
   ThreadOfWarp(Warp& warp, bool sees_tag) : warp_(warp), sees_tag_(sees_tag) {}
   void join_warp() {

@@ -57,7 +57,7 @@ def test_every_way_is_timed_by_the_slowest_rank(team: MadeUpTeam, tmp_path: Path
     assert not any(one["way"] == "nccl" for one in series)
     assert {one["operation"] for one in series if "two_shot" in one["way"]} == {"all_reduce", "broadcast"}
     copied = {one["operation"]: one["points"][0]["bytes"] for one in series if one["way"] == "copy_engine"}
-    assert set(copied.values()) == {4 << 20} and "reduce" not in copied
+    assert set(copied.values()) == {64 << 20} and "reduce" not in copied
     assert not any("two_shot_LL128" in one["way"] for one in series if one["operation"] == "broadcast")
 
 
@@ -77,7 +77,6 @@ def test_messages_on_streams_have_series_of_one_way(team: MadeUpTeam, tmp_path: 
     assert {"LL", "LL128", "bulk", "LL128(blocks=16)", "bulk(blocks=32)"} <= set(found)
     assert found["LL"][-1] == 1 << 20
     assert found["LL128"][-1] == 64 << 20
-    assert found["copy_engine"] == found["copy_engine(pieces=16)"] == [4 << 20, 16 << 20, 64 << 20, 256 << 20]
     assert found["bulk"][0] == 8 << 10
     assert found["LL(blocks=16)"][0] == 64 << 10
     point = next(one for one in series if one["way"] == "LL")["points"][0]

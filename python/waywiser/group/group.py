@@ -103,8 +103,8 @@ class Group(Messages, Collectives, Scans, Objects, Background, Windows):
         self._core.prepare(array, largest)
 
     def encrypted_by(self, rank: int) -> Literal["openssl", "kernel", ""]:
-        """What encrypts messages to a rank of another machine: "openssl" or "kernel" (before the first message, what was
-        asked for); "" if nothing encrypts. Raises InputError for a rank that does not exist.
+        """What encrypts messages to a rank of another machine: "openssl" or "kernel" (before the first message, what
+        was asked for); "" if nothing encrypts. Raises InputError for a rank that does not exist.
         """
         return cast(Literal["openssl", "kernel", ""], self._core.encrypted_by(rank))
 

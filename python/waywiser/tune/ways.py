@@ -21,7 +21,6 @@ from waywiser.tune.turns import OneWay, take_turns, timed_point
 
 _GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "copy_engine", "nccl", "host")
 _MESSAGE_WAYS = ("LL", "LL128", "bulk")
-_COPIES, _LEAST_BY_COPIES = ("copy_engine", "copy_engine(pieces=16)"), 4 << 20
 _BLOCKS = ("", "(blocks=32)", "(blocks=16)")
 _PREPARED_WAYS = {
     "LL": ("", "(piece=1K)"),
@@ -35,7 +34,7 @@ _HOST_MESSAGE_SIZES = (8, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 1
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # for collectives whose result grows with the number of ranks
 # For GPU arrays: clearly slow algorithms are not timed.
-_MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
+_MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS, _LEAST_BY_COPIES = 1 << 20, 4 << 20, 64 << 10, 64 << 20
 # For messages, prepared ones too: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
 _MOST_BY_LL128_PREPARED = 4 << 20
@@ -76,8 +75,7 @@ class Ranks:
         if size < _LEAST_BY_SHOTS:
             return [way for way in found if "shot" not in way]
         shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]
-        copies = list(_COPIES[1:]) if "copy_engine" in found else []
-        return [way for way in found if "shot" not in way] + shots + copies
+        return [way for way in found if "shot" not in way] + shots
 
     def sizes(self, operation: str) -> Sequence[int]:
         if self.memory == "host":
@@ -96,7 +94,7 @@ def _message_ways(size: int) -> list[str]:
     blocks = _BLOCKS if size >= _LEAST_OF_BLOCKS else _BLOCKS[:1]
     range_of = {"LL": (0, _MOST_BY_LL), "LL128": (0, _MOST_BY_LL128_MESSAGES), "bulk": (_LEAST_BY_BULK, size)}
     found = [way for way in _MESSAGE_WAYS if range_of[way][0] <= size <= range_of[way][1]]
-    return [way + each for way in found for each in blocks] + list(_COPIES if size >= _LEAST_BY_COPIES else ())
+    return [way + each for way in found for each in blocks]
 
 
 def _put_message_ways(size: int) -> list[str]:

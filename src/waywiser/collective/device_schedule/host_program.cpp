@@ -27,6 +27,7 @@ void run(const ProgramArguments& terms) {
 }  // namespace
 
 void run_on_host(const ProgramArguments& terms) {
+  block::begin_unless(terms.failed);
   with_form(terms.form, [&]<typename Form>() { run<Form>(terms); });
 }
 

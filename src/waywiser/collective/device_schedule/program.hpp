@@ -130,10 +130,10 @@ struct ProgramArguments {
   std::uint32_t gives_to = 0;  // ranks, as bits
   ProgramState* state = nullptr;
   block::Notice* notice = nullptr;
-  const std::uint32_t* failed = nullptr;       // as FusedArguments::failed
   const std::uint64_t* begun = nullptr;        // here: the last start that each rank has begun
   std::uint64_t* tell[block::max_ranks] = {};  // at the peer: this rank's entry; nullptr: nothing is sent there
   std::uint64_t signature = 0, deadline_ns = 0;
+  const std::uint32_t* failed = nullptr;  // as FusedWork::failed
 };
 
 // In the landing memory: first the last start begun by each other rank; then flags and slots, double-buffered. Lines of

@@ -18,7 +18,6 @@ class ProgramStart {
 
   // Tells the ranks that give to this one. Earlier kernels have ended with all that they read and wrote: no fence.
   WAYWISER_DEVICE void begin() {
-    if (terms_.failed != nullptr && gpu_.peek(terms_.failed) != 0) gpu_.leave();
     if (gpu_.block() != 0) return;
     each_by_a_thread(block::max_ranks, [&](unsigned rank) {
       if (terms_.tell[rank] != nullptr) gpu_.post(terms_.tell[rank], number_);

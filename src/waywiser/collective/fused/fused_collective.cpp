@@ -106,7 +106,6 @@ fused::FusedArguments FusedCollective::terms(Stream& stream, unsigned blocks) co
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<fused::FusedState*>(stream.reach(state_));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
-  terms.failed = on_stream::kept_word(notice());
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
@@ -147,7 +146,8 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
     buffers.slot = exposed_->slot_of(output.slice(0, out));
   }
   const fused::FusedArguments terms = this->terms(stream, shape.blocks);
-  for (const fused::FusedWork& work : fused::works(call, type, op, buffers, shape.method, most)) {
+  for (fused::FusedWork work : fused::works(call, type, op, buffers, shape.method, most)) {
+    work.failed = on_stream::kept_word(notice());
     Kernel kernel{1, 1, {}, {}};
     if (stream.native() != nullptr)
       kernel.cuda = fused::cuda_launcher(launches_.get(), shape, terms, work);

@@ -34,6 +34,7 @@ std::string_view name(Method method) noexcept {
 
 // Only one type has the specialised code for exact addresses, unlike on GPUs: virtual GPUs need no speed.
 void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work) {
+  block::begin_unless(work.failed);
   with_kernel_type(work.type, work.op, work.reduced, [&]<typename T>() {
     constexpr bool knows_exact = std::is_same_v<T, float>;
     for (unsigned block = 0; block < shape.blocks; ++block)

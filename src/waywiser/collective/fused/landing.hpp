@@ -53,7 +53,6 @@ struct FusedArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   FusedState* state;
   block::Notice* notice;
-  const std::uint32_t* failed;  // not 0: an earlier operation has failed, and this one ends at once; nullptr: it traps
   const block::Exposed* exposed;  // of each slot (0: none), max_ranks entries
   LandingLayout layout;
   std::uint32_t rank;
@@ -78,6 +77,8 @@ struct FusedWork {
   std::int32_t taker;                    // the only rank that gets the result; -1: all ranks
   std::uint32_t slot;                    // of the exposed memory that contains this rank's output; 0: none
   std::uint64_t description, signature;  // of the call that this belongs to
+  // Last, as only kernels that may leave read it. Not 0: an earlier operation has failed, and this one ends at once.
+  const std::uint32_t* failed;  // nullptr: a failure traps
 
   WAYWISER_DEVICE bool has_data(unsigned rank) const { return root < 0 || static_cast<int>(rank) == root; }
   WAYWISER_DEVICE bool is_taken_by(unsigned rank) const { return taker < 0 || static_cast<int>(rank) == taker; }

@@ -12,7 +12,6 @@ class OperationBody {
   WAYWISER_DEVICE OperationBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu), terms_(terms), description_(work.description), signature_(work.signature) {
     number_ = gpu.peek(&terms.state->progress) / most_blocks + 1;
-    if (terms.failed != nullptr && gpu.peek(terms.failed) != 0) gpu.leave();
   }
 
   // Accompanies all data sent; packets and flags have room for parts of it.

@@ -205,7 +205,7 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
     return buffers_.give_back();
   }
   buffers_.set_in_use();
-  messages_->allow(why_no_ll128_.empty(), !keeps_context_);
+  messages_->set_ll128(why_no_ll128_.empty());
   messages_->connect(buffers_.messages_of_all());
   if (!has_collectives_) return;
   fused_->set_ll128(why_no_ll128_.empty());

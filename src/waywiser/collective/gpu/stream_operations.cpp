@@ -28,8 +28,8 @@ StreamOperations::StreamOperations(HostCollectives& hosts, Place gpu, std::share
       nccl_(hosts.core(), session_, members_, kernels_, order_),
       by_hosts_(hosts, kernels_.domain(), order_),
       hierarchy_(session_, kernels_, by_hosts_, order_),
-      kept_(session_.gpus().kept_failure(gpu)),
       copies_(hosts.core(), session_, kernels_, order_),
+      kept_(session_.gpus().kept_failure(gpu)),
       engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_, &copies_},
       planned_(session_.options().chooser.get(), members_->size()),
       prepared_(order_.platform(), session_.gpus().peer_memory(), kernels_.domain().buffers(), gpu, members_->rank,
@@ -68,7 +68,7 @@ GpuAlgorithm StreamOperations::default_way(const CollectiveCall& call) const {
   const bool large = call.count * bytes_of(call.as.type) > most;
   using Engines = std::array<const StreamEngine*, 4>;
   const Engines engines =
-      large ? Engines{&copies_, &nccl_, &kernels_, &hierarchy_} : Engines{&kernels_, &nccl_, &copies_, &hierarchy_};
+      large ? Engines{&nccl_, &kernels_, &copies_, &hierarchy_} : Engines{&kernels_, &nccl_, &copies_, &hierarchy_};
   for (const StreamEngine* engine : engines)
     if (const GpuAlgorithm way = engine->default_way(call); engine->why_not(way, call).empty()) return way;
   return by_hosts_.default_way(call);

@@ -17,7 +17,7 @@ void each_block(const MessageArguments& terms, const MessagePart& part, bool pla
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
     const unsigned threads = part.kind == Kind::ll128 ? threads_for_ll128 : threads_of_host;
     block::HostBlock block(channel, part.blocks, threads);
-    MessageBody<block::HostBlock, fit> body(block, terms, part, places, part.first_channel + channel);
+    MessageBody<block::HostBlock, fit> body(block, terms, part, places, channel);
     carry(body);
   }
 }
@@ -64,6 +64,7 @@ void run(const MessageArguments& terms, const MessageWork& work) {
 }  // namespace
 
 void run_on_host(const MessageArguments& terms, const MessageWork& work) {
+  block::begin_unless(work.failed);
   switch (fit_of(work)) {
     case Fit::ll: return run<Fit::ll>(terms, work);
     case Fit::ll128: return run<Fit::ll128>(terms, work);
@@ -73,6 +74,7 @@ void run_on_host(const MessageArguments& terms, const MessageWork& work) {
 }
 
 void run_on_host(const MessageArguments& terms, const JointWork& work) {
+  block::begin_unless(work.failed);
   std::vector<std::exception_ptr> traps(work.count);
   {
     std::vector<std::jthread> parts;

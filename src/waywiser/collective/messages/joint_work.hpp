@@ -29,6 +29,7 @@ struct JointWork {
   std::uint32_t gives = 0, count = 0;
   bool places = false;  // as in MessageWork
   std::uint32_t most_blocks = static_cast<std::uint32_t>(defaults::joint_blocks);
+  const std::uint32_t* failed = nullptr;  // as FusedWork::failed
 
   WAYWISER_DEVICE std::uint32_t blocks_of(std::uint32_t part) const {
     const std::uint32_t share = most_blocks / count;
@@ -64,7 +65,7 @@ inline Fit fit_of(const JointWork& work) {
 template <Fit fit, typename Gpu>
 WAYWISER_DEVICE void run_joint_channel(Gpu& gpu, const MessageArguments& terms, const JointWork& work,
                                        std::uint32_t part, std::uint32_t channel) {
-  MessageBody<Gpu, fit> body(gpu, terms, work.parts[part], work.places, work.parts[part].first_channel + channel);
+  MessageBody<Gpu, fit> body(gpu, terms, work.parts[part], work.places, channel);
   part < work.gives ? body.send() : body.receive();
 }
 

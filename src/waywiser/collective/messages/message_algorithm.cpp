@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/policy/copy_defaults.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
@@ -16,22 +15,12 @@ const char* const no_nvlink = "not all GPUs are joined by NVLink";
 }  // namespace
 
 std::string text(const MessageAlgorithm& algorithm) {
-  if (algorithm.copies) {
-    Way copies{"copy_engine"};
-    if (algorithm.pieces != 0) copies.parameters = {{"pieces", std::to_string(algorithm.pieces)}};
-    return text(copies);
-  }
   Way way{std::string(message_kinds[static_cast<std::size_t>(algorithm.kind)])};
   if (algorithm.blocks != 0) way.parameters = {{"blocks", std::to_string(algorithm.blocks)}};
   return text(way);
 }
 
 std::optional<MessageAlgorithm> message_algorithm(const Way& way) {
-  if (way.name == "copy_engine") {
-    MessageAlgorithm copies{messages::Kind::bulk, 0, true};
-    const bool is_read = way.has_only({"pieces"}) && way.read("pieces", most_message_blocks, copies.pieces);
-    return is_read ? std::optional(copies) : std::nullopt;
-  }
   const auto found = std::ranges::find(message_kinds, way.name);
   if (found == std::end(message_kinds)) return {};
   MessageAlgorithm algorithm{static_cast<messages::Kind>(found - std::begin(message_kinds))};
@@ -41,7 +30,6 @@ std::optional<MessageAlgorithm> message_algorithm(const Way& way) {
 
 MessageAlgorithm default_message_algorithm(Bytes bytes, bool ll128) {
   using messages::Kind;
-  if (bytes > defaults::messages_by_kernels) return {Kind::bulk, 0, true};
   if (ll128 && bytes > defaults::messages_ll_beside_ll128 && bytes <= defaults::messages_ll128) return {Kind::ll128};
   return {bytes <= defaults::messages_ll ? Kind::ll : Kind::bulk};
 }

@@ -9,12 +9,10 @@
 namespace waywiser {
 
 // How a message between GPUs travels, as plans and measurements name it: "LL", "LL128" or "bulk", or with its number of
-// blocks "LL128(blocks=16)"; or "copy_engine", "copy_engine(pieces=8)", which is bulk where the slice is small.
+// blocks "LL128(blocks=16)".
 struct MessageAlgorithm {
   messages::Kind kind = messages::Kind::ll;
   unsigned blocks = 0;  // 0: the default
-  bool copies = false;
-  unsigned pieces = 0;  // of copies; 0: the default
 };
 
 std::string text(const MessageAlgorithm& algorithm);

@@ -12,7 +12,6 @@ class MessageBody : BulkPieces<Gpu, only> {
   using BulkPieces<Gpu, only>::BulkPieces;
 
   WAYWISER_DEVICE void send() {
-    this->leave_if_failed();
     std::uint64_t* counter = &terms_.state->sent[index(kind())][part_.peer][channel_];
     std::uint64_t number = gpu_.peek(counter);
     const std::uint64_t first_number = number + 1;
@@ -30,7 +29,6 @@ class MessageBody : BulkPieces<Gpu, only> {
   }
 
   WAYWISER_DEVICE void receive() {
-    this->leave_if_failed();
     std::uint64_t* counter = &terms_.state->received[index(kind())][part_.peer][channel_];
     std::uint64_t number = gpu_.peek(counter);
     bool whole = false;

@@ -92,14 +92,13 @@ struct MessageArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   MessageState* state;
   block::Notice* notice;
-  const std::uint32_t* failed;    // as FusedArguments::failed
   const block::Exposed* exposed;  // of each slot (0: none), max_ranks entries
   Layout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait
 };
 
-// One direction, carried by `blocks` channels.
+// One direction, carried by the first `blocks` channels.
 struct MessagePart {
   std::byte* data = nullptr;  // the sender only reads it
   std::uint64_t bytes = 0;
@@ -112,7 +111,6 @@ struct MessagePart {
   std::byte* slots = nullptr;
   std::uint64_t* taken = nullptr;
   std::uint32_t slot_bytes = 0;
-  std::uint32_t first_channel = 0;
 };
 
 // A part that this rank sends or receives.
@@ -136,7 +134,8 @@ inline Fit fit_of(const MessagePart& part) {
 // A send and a receive in one kernel; the send's blocks come first.
 struct MessageWork {
   MessagePart give, take;
-  bool places = false;  // ranks have windows: receivers announce bulk destinations
+  bool places = false;                    // ranks have windows: receivers announce bulk destinations
+  const std::uint32_t* failed = nullptr;  // as FusedWork::failed
 };
 
 inline Fit fit_of(const MessageWork& work) {

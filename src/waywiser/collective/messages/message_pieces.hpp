@@ -19,14 +19,11 @@ class MessagePieces {
 
  protected:
   using Waiter = block::Waiter<Gpu>;
-  WAYWISER_DEVICE void leave_if_failed() const {
-    if (terms_.failed != nullptr && gpu_.peek(terms_.failed) != 0) gpu_.leave();
-  }
   static constexpr bool exact = only != Fit::any;
 
   WAYWISER_DEVICE Kind kind() const { return !exact ? part_.kind : only == Fit::ll ? Kind::ll : Kind::ll128; }
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
-  WAYWISER_DEVICE std::uint64_t first() const { return (channel_ - part_.first_channel) * part_.piece; }
+  WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
   WAYWISER_DEVICE std::uint64_t step() const { return part_.blocks * part_.piece; }
   WAYWISER_DEVICE std::uint64_t length(std::uint64_t at) const {
     return part_.bytes - at < part_.piece ? part_.bytes - at : part_.piece;

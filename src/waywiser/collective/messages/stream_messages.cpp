@@ -6,7 +6,6 @@
 #include "waywiser/collective/on_stream/description.hpp"
 #include "waywiser/collective/on_stream/failure.hpp"
 #include "waywiser/kernels/clear.hpp"
-#include "waywiser/policy/copy_defaults.hpp"
 
 namespace waywiser {
 namespace {
@@ -27,7 +26,7 @@ messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, 
 }  // namespace
 
 Bytes StreamMessages::bytes_for(const messages::Layout& layout) {
-  return layout.bytes() + sizeof(messages::MessageState) + CopiedMessages::words_bytes;
+  return layout.bytes() + sizeof(messages::MessageState);
 }
 
 StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
@@ -42,9 +41,7 @@ StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, con
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(block::Notice), Allocation::pinned)),
       launches_(platform.create_launch_cache(stream.place())),
-      exposed_(std::move(exposed)),
-      copies_(platform, stream.place(), rank, layout,
-              memory_.slice(layout.bytes() + sizeof(messages::MessageState), CopiedMessages::words_bytes)) {
+      exposed_(std::move(exposed)) {
   new (notice_.region().data) block::Notice();
   clear(stream, memory_.slice(0, layout_.numbered()));
   clear(stream, state());
@@ -66,7 +63,6 @@ messages::MessageArguments StreamMessages::arguments(Stream& stream, Seconds dea
     if (landings_[rank].bytes != 0) terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<messages::MessageState*>(stream.reach(state()));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
-  terms.failed = on_stream::kept_word(notice());
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
@@ -92,71 +88,24 @@ messages::MessagePart StreamMessages::taking(const messages::MessageArguments& t
 }
 
 void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
-  if (is_copied(give.region.bytes) || is_copied(take.region.bytes)) {
-    const PeerMessage both[] = {{to, give, {}}, {from, {}, take}};
-    return enqueue(both, stream, deadline);
-  }
   const messages::MessageArguments terms = arguments(stream, deadline);
   messages::MessageWork work;
   if (give.region.bytes != 0) work.give = giving(terms, give, to, stream);
   if (take.region.bytes != 0) work.take = taking(terms, take, from, stream);
   if (work.give.blocks + work.take.blocks == 0) return;
   work.places = !exposed_->empty();
+  work.failed = on_stream::kept_word(notice());
   if (!fits(work, multiprocessors_)) return launch(terms, messages::joint_of(work), stream);
-  launch(terms, work, stream, launches_.get());
-}
-
-void StreamMessages::launch(const messages::MessageArguments& terms, const messages::MessageWork& work, Stream& stream,
-                            LaunchCache* cache) {
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
-    kernel.cuda = messages::cuda_launcher(cache, terms, work);
+    kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);
   else
     kernel.body = [=](const ThreadContext&) { messages::run_on_host(terms, work); };
   stream.launch(kernel);
 }
 
-bool StreamMessages::is_copied(Bytes bytes) const {
-  return bytes != 0 && copies_allowed_ && CopiedMessages::has_room(layout_) && algorithms_.of(bytes, ll128_).copies;
-}
-
-// All ranks enqueue the messages by kernels first.
-void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
-  std::vector<PeerMessage> by_kernels, copied;
-  for (const PeerMessage& each : all) {
-    const bool gives = is_copied(each.give.region.bytes), takes = is_copied(each.take.region.bytes);
-    if (!gives || !takes)
-      by_kernels.push_back({each.rank, gives ? ConstElements() : each.give, takes ? Elements() : each.take});
-    if (gives) copied.push_back({each.rank, each.give, {}});
-    if (takes) copied.push_back({each.rank, {}, each.take});
-  }
-  this->by_kernels(by_kernels, stream, deadline);
-  if (!copied.empty()) by_copies(copied, stream, deadline);
-}
-
-void StreamMessages::by_copies(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
-  std::vector<CopiedMessages::Message> copied;
-  for (const PeerMessage& each : all) {
-    const bool gives = each.give.region.bytes != 0;
-    const ConstRegion data = gives ? each.give.region : ConstRegion(each.take.region);
-    const DataType type = gives ? each.give.type : each.take.type;
-    const MessageAlgorithm algorithm = algorithms_.of(data.bytes, ll128_);
-    const messages::MessagePart part = part_for(layout_, nullptr, data.bytes, type, each.rank, algorithm);
-    copied.push_back({each.rank,
-                      gives,
-                      {const_cast<std::byte*>(data.data), data.bytes, data.place},  // only read
-                      part.description,
-                      part.signature,
-                      algorithm.pieces != 0 ? algorithm.pieces : Bytes{defaults::copied_pieces}});
-  }
-  copies_.enqueue(
-      copied, landings_, stream, [&](Stream& on) { return arguments(on, deadline); },
-      [this](const messages::MessageArguments& terms, const messages::MessageWork& work, Stream& on,
-             LaunchCache* cache) { launch(terms, work, on, cache); });
-}
-
 // A second message with a rank in one direction goes into the next kernel, and so on.
-void StreamMessages::by_kernels(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
+void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
   const messages::MessageArguments terms = arguments(stream, deadline);
   std::vector<const PeerMessage*> giving_left, taking_left;
   for (const PeerMessage& each : all) {
@@ -186,6 +135,7 @@ void StreamMessages::by_kernels(std::span<const PeerMessage> all, Stream& stream
 
 void StreamMessages::launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream) {
   work.most_blocks = messages::most_blocks_at_once(work.count, multiprocessors_);
+  work.failed = on_stream::kept_word(notice());
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);

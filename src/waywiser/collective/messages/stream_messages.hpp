@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "waywiser/collective/messages/copied_messages.hpp"
 #include "waywiser/collective/messages/message_algorithm.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
@@ -40,9 +39,8 @@ class StreamMessages {
   // messages to or from that rank.
   void connect(std::span<const Region> landings);
 
-  // Whether stores to all others become visible as whole lines, and whether copy engines may carry long messages; equal
-  // at all ranks.
-  void allow(bool ll128, bool copies) { ll128_ = ll128, copies_allowed_ = copies; }
+  // Whether stores to all others become visible as whole lines; equal at all ranks.
+  void set_ll128(bool ll128) { ll128_ = ll128; }
   // For measuring, see MessageAlgorithms::set.
   void set_algorithm(std::optional<MessageAlgorithm> only) { algorithms_.set(only); }
   // Enqueues a send and a receive at once; an empty array: only the other one. The peers must be other ranks. Throws
@@ -63,19 +61,13 @@ class StreamMessages {
                                Stream& stream) const;
   messages::MessagePart taking(const messages::MessageArguments& terms, Elements data, int from, Stream& stream) const;
   void launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream);
-  void launch(const messages::MessageArguments& terms, const messages::MessageWork& work, Stream& stream,
-              LaunchCache* cache);
-  void by_kernels(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
-  // Whether copy engines carry it; the same at both ends.
-  bool is_copied(Bytes bytes) const;
-  void by_copies(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
   block::Notice& notice() const;
   Region state() const;
 
   int rank_;
   std::uint32_t multiprocessors_;
   MessageAlgorithms algorithms_;
-  bool ll128_ = true, copies_allowed_ = true;
+  bool ll128_ = true;
   std::atomic<Seconds> deadline_ = 0;  // of the last message
   messages::Layout layout_;
   Region memory_;
@@ -83,7 +75,6 @@ class StreamMessages {
   std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<const ExposedTable> exposed_;
   std::vector<Region> landings_;
-  CopiedMessages copies_;
 };
 
 }  // namespace waywiser

@@ -1,24 +1,10 @@
 #pragma once
 
+#include "waywiser/heap/device/combined.hpp"
 #include "waywiser/heap/device/one_sided.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 
 namespace waywiser::one_sided {
-
-template <typename T>
-WAYWISER_DEVICE constexpr T combined(TeamOp how, T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    if (how == TeamOp::bit_and) return static_cast<T>(a & b);
-    if (how == TeamOp::bit_or) return static_cast<T>(a | b);
-    if (how == TeamOp::bit_xor) return static_cast<T>(a ^ b);
-  }
-  switch (how) {
-    case TeamOp::sum: return static_cast<T>(a + b);
-    case TeamOp::product: return static_cast<T>(a * b);
-    case TeamOp::minimum: return b < a ? b : a;
-    default: return a < b ? b : a;
-  }
-}
 
 // Ranks of a heap that synchronise and exchange arrays inside kernels. All calls are collective: one block of threads
 // of each member makes them, all its threads together, in the same order at all members; with another scope one warp or
@@ -119,7 +105,6 @@ class Team {
     gpu_.join(scope);  // all have read the number
     if (gpu_.index_in(scope) == 0) gpu_.write(&mine.arrivals, arrival);
   }
-  // That this rank has come.
   WAYWISER_DEVICE void tell_here(int member, std::uint64_t arrival) const {
     if (heap_.is_proxied(member))
       tell_by_proxy(member, arrival);

@@ -19,6 +19,7 @@ namespace waywiser::block {
 class CudaBlock {
  public:
   static constexpr unsigned looks = 256;
+  static constexpr bool may_leave = false;  // a wait in vain traps
 
   __device__ unsigned block() const { return blockIdx.x; }
   __device__ unsigned blocks() const { return gridDim.x; }
@@ -27,15 +28,11 @@ class CudaBlock {
   __device__ void each_thread(Function f) const {
     f(threadIdx.x);
   }
-  __device__ void sync() const {
-    if (__syncthreads_count(1) != static_cast<int>(threads())) leave();
-  }
+  __device__ void sync() const { __syncthreads(); }
   __device__ void sync_before_waits() const { __syncthreads(); }
   __device__ bool leads(unsigned thread) const { return thread % 32 == 0; }
   __device__ void join_warp() const { __syncwarp(); }
-  __device__ void join_whole_warp() const {
-    if (!all(true)) leave();
-  }
+  __device__ void join_whole_warp() const { __syncwarp(); }
 
   __device__ LlPacket load_packet(const LlPacket* from) const {
     LlPacket packet;
@@ -79,8 +76,7 @@ class CudaBlock {
              static_cast<std::uint32_t>(high >> 32)}};
   }
   __device__ bool any(bool value) const { return __any_sync(~0u, value) != 0; }
-  // A thread that has left does not count as one of which it is true.
-  __device__ bool all(bool value) const { return __ballot_sync(~0u, value) == ~0u; }
+  __device__ bool all(bool value) const { return __any_sync(~0u, !value) == 0; }
   __device__ void store_far(Vector16* to, const Vector16& words) const { *to = words; }
   __device__ std::uint32_t acquire(const std::uint32_t* flag) const {
     std::uint32_t value;
@@ -125,7 +121,6 @@ class CudaBlock {
   __device__ void trap() const {
     while (true) asm volatile("trap;" ::: "memory");
   }
-  __device__ void leave() const { asm volatile("exit;" ::: "memory"); }
   __device__ void store(std::uint32_t* word, std::uint32_t value) const {
     *static_cast<volatile std::uint32_t*>(word) = value;
   }
@@ -205,5 +200,31 @@ class CudaBlock {
   }
   __device__ static double nan_of_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 };
+
+// The same where a wait in vain ends a thread in place of a trap: whoever meets others finds out whether all are left.
+// That takes longer, so the kernels of this block are apart.
+class LeavingBlock : public CudaBlock {
+ public:
+  static constexpr bool may_leave = true;
+
+  __device__ void sync() const {
+    if (__syncthreads_count(1) != static_cast<int>(threads())) leave();
+  }
+  __device__ void join_whole_warp() const {
+    if (!all(true)) leave();
+  }
+  // A thread that has left does not count as one of which it is true.
+  __device__ bool all(bool value) const { return __ballot_sync(~0u, value) == ~0u; }
+  __device__ static void leave() { asm volatile("exit;" ::: "memory"); }
+};
+
+// Whether a kernel of this block must not begin, since an earlier operation has failed.
+template <typename Block>
+__device__ bool is_over(const std::uint32_t* failed) {
+  if constexpr (Block::may_leave)
+    return *static_cast<const volatile std::uint32_t*>(failed) != 0;
+  else
+    return false;
+}
 
 }  // namespace waywiser::block

@@ -22,6 +22,7 @@ class HostBlock {
  public:
   HostBlock(unsigned block, unsigned blocks, unsigned threads) : block_(block), blocks_(blocks), threads_(threads) {}
 
+  static constexpr bool may_leave = true;
   static constexpr unsigned looks = 1;  // polls between two checks of the clock: each poll yields the processor
 
   unsigned block() const { return block_; }
@@ -164,5 +165,10 @@ class HostBlock {
   unsigned block_, blocks_, threads_;
   std::byte* addresses_[max_ranks] = {};
 };
+
+// Nothing begins after an operation that has failed where the context is kept; nullptr: it is not.
+inline void begin_unless(const std::uint32_t* failed) {
+  if (failed != nullptr && *static_cast<const volatile std::uint32_t*>(failed) != 0) HostBlock::leave();
+}
 
 }  // namespace waywiser::block

@@ -53,9 +53,9 @@ class Waiter {
       const unsigned peer = missing();
       if (gpu.all(peer == 0)) return;
       gpu.pause();
-      if (look % Gpu::looks != 0) continue;
-      if (peer != 0) seen = look_around(peer, look / Gpu::looks, seen);
-      gpu.join_whole_warp();
+      if (look % Gpu::looks == 0 && peer != 0) seen = look_around(peer, look / Gpu::looks, seen);
+      if constexpr (Gpu::may_leave)
+        if (look % Gpu::looks == 0) gpu.join_whole_warp();
     }
   }
 
@@ -80,10 +80,14 @@ class Waiter {
       gpu_.release(&notice_->failed, peer | static_cast<std::uint64_t>(reason) << 32);
     }
     while (gpu_.acquire(&notice_->failed) == 0) gpu_.pause();  // until the host can see it
-    const std::uint64_t kept = gpu_.acquire(&notice_->kept);
-    if (kept == 0) gpu_.trap();
-    gpu_.release(reinterpret_cast<std::uint32_t*>(kept), 1u);
-    gpu_.leave();
+    if constexpr (Gpu::may_leave) {
+      const std::uint64_t kept = gpu_.acquire(&notice_->kept);
+      if (kept == 0) gpu_.trap();
+      gpu_.release(reinterpret_cast<std::uint32_t*>(kept), 1u);
+      gpu_.leave();
+    } else {
+      gpu_.trap();
+    }
   }
 
   Gpu& gpu_;

@@ -17,7 +17,7 @@ __device__ void keep(T* kept, const T* values, unsigned count) {
 }
 
 // A short program is read into shared memory while an earlier kernel may still run, which does not change it.
-template <typename Form>
+template <typename Block, typename Form>
 __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_constant__ ProgramArguments terms) {
   __shared__ alignas(16) std::byte kept_instructions[most_kept * sizeof(Instruction)];
   __shared__ std::uint32_t kept_rounds[most_kept + 1];
@@ -33,10 +33,11 @@ __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_c
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-  block::CudaBlock block;
-  ProgramBody<block::CudaBlock, Form>(
-      block, terms, keeps ? reinterpret_cast<const Instruction*>(kept_instructions) : terms.instructions,
-      keeps ? kept_rounds : terms.rounds)
+  if (block::is_over<Block>(terms.failed)) return;
+  Block block;
+  ProgramBody<Block, Form>(block, terms,
+                           keeps ? reinterpret_cast<const Instruction*>(kept_instructions) : terms.instructions,
+                           keeps ? kept_rounds : terms.rounds)
       .run();
 }
 
@@ -45,8 +46,10 @@ __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_c
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms, bool overlaps) {
   return [=](void* stream) {
     with_form(terms.form, [&]<typename Form>() {
-      launch_kernel(cache, program_kernel<Form>, terms.blocks, program_threads, overlaps, stream,
-                    "launch of a schedule on a GPU", terms);
+      const auto kernel =
+          terms.failed != nullptr ? program_kernel<block::LeavingBlock, Form> : program_kernel<block::CudaBlock, Form>;
+      launch_kernel(cache, kernel, terms.blocks, program_threads, overlaps, stream, "launch of a schedule on a GPU",
+                    terms);
     });
   };
 }

@@ -19,44 +19,49 @@ __device__ inline void overlap_launches(const FusedArguments& terms, const Fused
 #endif
 }
 
-template <typename T, unsigned most, bool exact>
+template <typename Block, typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
     ll_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
-  block::CudaBlock block;
-  LlBody<T, most, exact, block::CudaBlock>(block, terms, work).run();
+  if (block::is_over<Block>(work.failed)) return;
+  Block block;
+  LlBody<T, most, exact, Block>(block, terms, work).run();
 }
 
-template <typename T, unsigned most, bool exact>
+template <typename Block, typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
     one_shot_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
-  block::CudaBlock block;
-  PushBody<T, most, exact, block::CudaBlock>(block, terms, work).run_one_shot();
+  if (block::is_over<Block>(work.failed)) return;
+  Block block;
+  PushBody<T, most, exact, Block>(block, terms, work).run_one_shot();
 }
 
-template <typename T, unsigned most, bool exact>
+template <typename Block, typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
     two_shot_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
-  block::CudaBlock block;
-  PushBody<T, most, exact, block::CudaBlock>(block, terms, work).run_two_shot();
+  if (block::is_over<Block>(work.failed)) return;
+  Block block;
+  PushBody<T, most, exact, Block>(block, terms, work).run_two_shot();
 }
 
-template <typename T, unsigned most, bool exact>
+template <typename Block, typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, most > 4 ? 1 : 2)
     ll128_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
-  block::CudaBlock block;
-  Ll128Body<T, most, 1, exact, block::CudaBlock>(block, terms, work).run_one_shot();
+  if (block::is_over<Block>(work.failed)) return;
+  Block block;
+  Ll128Body<T, most, 1, exact, Block>(block, terms, work).run_one_shot();
 }
 
-template <typename T, unsigned most, bool exact>
+template <typename Block, typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
     two_shot_ll128_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
-  block::CudaBlock block;
-  Ll128Body<T, most, (most > 4 ? 1 : 2), exact, block::CudaBlock>(block, terms, work).run_two_shot();
+  if (block::is_over<Block>(work.failed)) return;
+  Block block;
+  Ll128Body<T, most, (most > 4 ? 1 : 2), exact, Block>(block, terms, work).run_two_shot();
 }
 
 template <typename T, unsigned most, bool exact>
@@ -67,23 +72,25 @@ __global__ void __launch_bounds__(512, 2) sum_kernel(const __grid_constant__ Sum
 using KernelFunction = void (*)(FusedArguments, FusedWork);
 using SumFunction = void (*)(SumArguments);
 
-template <typename T, unsigned most, bool exact>
+template <typename Block, typename T, unsigned most, bool exact>
 KernelFunction kernel_of(Method method) {
   switch (method) {
-    case Method::ll: return ll_kernel<T, most, exact>;
-    case Method::one_shot: return one_shot_kernel<T, most, exact>;
-    case Method::two_shot: return two_shot_kernel<T, most, exact>;
-    case Method::ll128: return ll128_kernel<T, most, exact>;
-    case Method::two_shot_ll128: return two_shot_ll128_kernel<T, most, exact>;
+    case Method::ll: return ll_kernel<Block, T, most, exact>;
+    case Method::one_shot: return one_shot_kernel<Block, T, most, exact>;
+    case Method::two_shot: return two_shot_kernel<Block, T, most, exact>;
+    case Method::ll128: return ll128_kernel<Block, T, most, exact>;
+    case Method::two_shot_ll128: return two_shot_ll128_kernel<Block, T, most, exact>;
   }
   return nullptr;
 }
 
 // Whatever is not exact takes the kernels for any number of ranks. Every type is instantiated in one of the files here.
 template <typename T>
-KernelFunction find_kernel(Method method, unsigned ranks, bool exact) {
-  if (!exact) return kernel_of<T, block::max_ranks, false>(method);
-  return ranks <= 4 ? kernel_of<T, 4, true>(method) : kernel_of<T, block::max_ranks, true>(method);
+KernelFunction find_kernel(Method method, unsigned ranks, bool exact, bool may_leave) {
+  using Block = block::CudaBlock;
+  if (may_leave) return kernel_of<block::LeavingBlock, T, block::max_ranks, false>(method);
+  if (!exact) return kernel_of<Block, T, block::max_ranks, false>(method);
+  return ranks <= 4 ? kernel_of<Block, T, 4, true>(method) : kernel_of<Block, T, block::max_ranks, true>(method);
 }
 template <typename T>
 SumFunction find_sum_kernel(unsigned ranks, bool exact) {

@@ -5,7 +5,7 @@ namespace waywiser::fused {
 
 using KernelFunction = void (*)(FusedArguments, FusedWork);
 template <typename T>
-KernelFunction find_kernel(Method method, unsigned ranks, bool exact);
+KernelFunction find_kernel(Method method, unsigned ranks, bool exact, bool may_leave);
 using SumFunction = void (*)(SumArguments);
 template <typename T>
 SumFunction find_sum_kernel(unsigned ranks, bool exact);
@@ -14,8 +14,9 @@ std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& 
                                          const FusedWork& work) {
   return [=](void* stream) {
     KernelFunction kernel = nullptr;
-    with_kernel_type(work.type, work.op, work.reduced,
-                     [&]<typename T>() { kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact); });
+    with_kernel_type(work.type, work.op, work.reduced, [&]<typename T>() {
+      kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact, work.failed != nullptr);
+    });
     launch_kernel(cache, kernel, shape.blocks, shape.threads, true, stream, "launch of a fused collective", terms,
                   work);
   };

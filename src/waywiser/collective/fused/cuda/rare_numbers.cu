@@ -4,8 +4,9 @@ namespace waywiser::fused {
 
 // Kernels for any number of ranks and any address: specialised kernels would take too long to compile.
 template <>
-KernelFunction find_kernel<RareNumber>(Method method, unsigned, bool) {
-  return kernel_of<RareNumber, block::max_ranks, false>(method);
+KernelFunction find_kernel<RareNumber>(Method method, unsigned, bool, bool may_leave) {
+  return may_leave ? kernel_of<block::LeavingBlock, RareNumber, block::max_ranks, false>(method)
+                   : kernel_of<block::CudaBlock, RareNumber, block::max_ranks, false>(method);
 }
 template <>
 SumFunction find_sum_kernel<RareNumber>(unsigned, bool) {

@@ -8,33 +8,32 @@
 namespace waywiser::messages {
 namespace {
 
-template <Fit fit>
+template <typename Block, Fit fit>
 __global__ void __launch_bounds__(threads)
     message_kernel(const __grid_constant__ MessageArguments terms, const __grid_constant__ MessageWork work) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-  block::CudaBlock block;
+  if (block::is_over<Block>(work.failed)) return;
+  Block block;
   if (blockIdx.x < work.give.blocks)
-    MessageBody<block::CudaBlock, fit>(block, terms, work.give, work.places, work.give.first_channel + blockIdx.x)
-        .send();
+    MessageBody<Block, fit>(block, terms, work.give, work.places, blockIdx.x).send();
   else
-    MessageBody<block::CudaBlock, fit>(block, terms, work.take, work.places,
-                                       work.take.first_channel + blockIdx.x - work.give.blocks)
-        .receive();
+    MessageBody<Block, fit>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
 }
 
 using KernelFunction = void (*)(MessageArguments, MessageWork);
 
+template <typename Block>
 KernelFunction kernel_for(Fit fit) {
   switch (fit) {
-    case Fit::ll: return message_kernel<Fit::ll>;
-    case Fit::ll128: return message_kernel<Fit::ll128>;
-    case Fit::long_ll128: return message_kernel<Fit::long_ll128>;
+    case Fit::ll: return message_kernel<Block, Fit::ll>;
+    case Fit::ll128: return message_kernel<Block, Fit::ll128>;
+    case Fit::long_ll128: return message_kernel<Block, Fit::long_ll128>;
     case Fit::any: break;
   }
-  return message_kernel<Fit::any>;
+  return message_kernel<Block, Fit::any>;
 }
 
 // One thread for each packet or word of a line, up to the size of a block.
@@ -49,7 +48,10 @@ unsigned threads_for(const MessagePart& part) {
 
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const MessageWork& work) {
   return [=](void* stream) {
-    launch_kernel(cache, kernel_for(fit_of(work)), work.give.blocks + work.take.blocks,
+    const Fit fit = fit_of(work);
+    const auto kernel =
+        work.failed != nullptr ? kernel_for<block::LeavingBlock>(fit) : kernel_for<block::CudaBlock>(fit);
+    launch_kernel(cache, kernel, work.give.blocks + work.take.blocks,
                   std::max(threads_for(work.give), threads_for(work.take)), true, stream,
                   "launch of a message between GPUs", terms, work);
   };
