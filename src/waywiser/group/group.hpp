@@ -177,8 +177,8 @@ class [[gnu::visibility("default")]] Group {
   std::string why_staged() const;
   // The same for the last message of GPU memory from or to `rank`.
   std::string why_staged(int rank) const;
-  // What encrypts messages to a rank of another machine: "openssl" or "kernel" (before the first message, what was asked
-  // for); empty: nothing does.
+  // What encrypts messages to a rank of another machine: "openssl" or "kernel" (before the first message, what was
+  // asked for); empty: nothing does.
   std::string encrypted_by(int rank) const;
   // For measuring: sets, at all ranks, the algorithm of what is called or prepared later. For host arrays: an algorithm
   // of docs/algorithms.md; for GPU collectives: "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl" or
