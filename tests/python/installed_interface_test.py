@@ -69,7 +69,7 @@ def test_what_headers_declare_is_exported_and_nothing_else(prefix: Path) -> None
 def test_every_inline_function_links(prefix: Path, tmp_path: Path) -> None:
     """Of the standard library g++ keeps some that do not link."""
     source = tmp_path / "all.cpp"
-    headers = [path for path in cpp_headers(prefix) if path.suffix == ".hpp"]
+    headers = [path for path in cpp_headers(prefix) if path.suffix == ".hpp" and path.name != "waywiser_mpi.hpp"]  # MPI
     source.write_text("".join(f"#include <{path}>\n" for path in headers) + "int main() {}\n")
     command = [
         "g++",
