@@ -17,15 +17,11 @@ void CopyPipeline::begin(Stream& stream) {
 }
 
 void CopyPipeline::run(const Work& work) {
-  start(work);
-  for (std::size_t step = 0; step < work.steps; ++step) this->step(work, step);
-  finish(work);
-}
-
-void CopyPipeline::start(const Work& work) {
   work.nod(*nods_.stream);
   nods_.stream->record(*met_);
   for (Lane& lane : copies_) lane.stream->wait(*met_);
+  for (std::size_t step = 0; step < work.steps; ++step) this->step(work, step);
+  takes_.stream->record(*end_);
 }
 
 void CopyPipeline::step(const Work& work, std::size_t step) {
@@ -43,14 +39,6 @@ void CopyPipeline::step(const Work& work, std::size_t step) {
   takes_.stream->wait(nods_.end_of(step));
   work.take(step, *takes_.stream);
   takes_.stream->record(takes_.end_of(step));
-}
-
-void CopyPipeline::finish(const Work& work) {
-  if (work.ends_together) {
-    nods_.stream->wait(takes_.end_of(work.steps - 1));
-    work.nod(*nods_.stream);
-  }
-  (work.ends_together ? nods_ : takes_).stream->record(*end_);
 }
 
 void CopyPipeline::join(Stream& stream) { stream.wait(*end_); }

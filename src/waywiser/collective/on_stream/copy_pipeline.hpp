@@ -29,7 +29,6 @@ class CopyPipeline {
     std::function<void(Stream&)> nod;
     std::function<void(std::size_t step, Stream&)> push, take;
     std::function<int(std::size_t step)> after = [](std::size_t) { return -1; };  // the step that must be taken before
-    bool ends_together = false;  // the last nod is when all have taken everything
   };
 
   CopyPipeline(Platform& platform, Place gpu);
@@ -37,12 +36,8 @@ class CopyPipeline {
   // Begins after what `stream` has. What is enqueued on takes() before begins together with it.
   void begin(Stream& stream);
   Stream& takes() { return *takes_.stream; }
-  // start(), each step in turn, and finish(). Nothing that is enqueued waits for what is enqueued later: if streams
-  // share a queue of the GPU, steps of several pipelines must be enqueued in one order at all ranks.
+  // Nothing that is enqueued waits for what is enqueued later: streams may share a queue of the GPU.
   void run(const Work& work);
-  void start(const Work& work);
-  void step(const Work& work, std::size_t step);
-  void finish(const Work& work);
   // What `stream` has next begins when this rank's part has ended.
   void join(Stream& stream);
 
@@ -54,6 +49,8 @@ class CopyPipeline {
 
     Event& end_of(std::size_t step) const { return *ends[step % slots]; }
   };
+
+  void step(const Work& work, std::size_t step);
 
   // Two lanes of copies: one begins before the other has ended.
   std::array<Lane, 2> copies_;
