@@ -1,7 +1,8 @@
 // Groups on the GPUs of this machine, one process a GPU: all_reduce, all_gather and all_to_all on a stream, eager and
 // in a CUDA graph, beside NCCL; messages beside a bare peer copy. Every result is verified. One JSON object on standard
 // output, a table on standard error. Usage: group_gpu_benchmark [RANKS [WAY...]]. With ways, these carry out
-// collectives and messages of 16 to 256 MiB instead; "" is the group's choice. WAYWISER_LIBNCCL names NCCL.
+// collectives and messages of 4 to 256 MiB instead, with "symmetric" among them in symmetric windows; "" is the group's
+// choice. WAYWISER_LIBNCCL names NCCL.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -62,12 +63,17 @@ class Rank {
   }
 
   Json by_ways(const std::vector<std::string>& ways) {
-    for (const Bytes mib : {16, 64, 256}) {
+    std::vector<Window> windows;
+    symmetric_ = std::ranges::find(ways, "symmetric") != ways.end();
+    if (symmetric_)
+      for (const Memory* each : {&input_, &output_}) windows.push_back(group_.expose(each->region(), true));
+    for (const Bytes mib : {4, 8, 16, 32, 64, 256}) {
       for (const Collective operation : {Collective::all_gather, Collective::all_to_all, Collective::all_reduce,
                                          Collective::reduce_scatter, Collective::broadcast})
         long_collective(operation, mib << 20, ways);
       long_messages(mib << 20, ways);
     }
+    group_.barrier();
     return results();
   }
 
@@ -134,7 +140,9 @@ class Rank {
       case Collective::all_reduce: group_.all_reduce(give, take, ReduceOp::sum, Mode::on(*stream_)); return;
       case Collective::all_gather: group_.all_gather(give, take, Mode::on(*stream_)); return;
       case Collective::reduce_scatter: group_.reduce_scatter(give, take, ReduceOp::sum, Mode::on(*stream_)); return;
-      case Collective::broadcast: group_.broadcast(group_.rank() == 0 ? give : take, 0, Mode::on(*stream_)); return;
+      case Collective::broadcast:
+        group_.broadcast(group_.rank() == 0 && !symmetric_ ? give : take, 0, Mode::on(*stream_));
+        return;
       default: group_.all_to_all(give, take, Mode::on(*stream_));
     }
   }
@@ -204,6 +212,7 @@ class Rank {
 
   void clear_output() {
     check_cuda(cudaMemsetAsync(output_.region().data, 0xee, most, native()), "cudaMemsetAsync");
+    if (symmetric_ && group_.rank() == 0) stream_->copy(output_.region(), input_.region());  // of a broadcast
     group_.synchronize(*stream_);
   }
 
@@ -282,7 +291,8 @@ class Rank {
   void long_messages(Bytes bytes, const std::vector<std::string>& ways) {
     const int before = before_me();
     for (const std::string& way : ways) {
-      if (way.find("shot") != std::string::npos || way.starts_with("copy_engine")) continue;  // of collectives only
+      if (way.find("shot") != std::string::npos || way.starts_with("copy_engine") || way == "symmetric")
+        continue;  // of collectives only
       group_.set_algorithm(way);
       time_both_modes(
           "both ways", bytes, way, [&] { shift_once(bytes); },
@@ -417,6 +427,7 @@ class Rank {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   std::unique_ptr<NcclCommunicator> nccl_;
   std::string why_no_nccl_;
+  bool symmetric_ = false;  // input and output lie in symmetric windows, and rank 0 broadcasts its output
   Json rows_ = Json::array();
 };
 

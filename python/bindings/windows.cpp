@@ -21,10 +21,10 @@ struct PyWindow {
   nb::object array;
 };
 
-PyWindow expose(Group& self, nb::handle array) {
+PyWindow expose(Group& self, nb::handle array, bool symmetric) {
   const Region region = output_bytes(self, array);
   std::optional<Window> window;
-  without_gil([&] { window.emplace(self.expose(region)); });
+  without_gil([&] { window.emplace(self.expose(region, symmetric)); });
   return {std::move(*window), array};
 }
 
@@ -74,7 +74,7 @@ void bind_windows(nb::module_& m, nb::class_<Group>& type) {
           "bytes_of",
           [](const PyWindow& self, const Argument<int>& rank) { return self.window.bytes_of(rank("rank")); },
           "rank"_a.none());
-  type.def("expose", expose, "array"_a.none());
+  type.def("expose", expose, "array"_a.none(), "symmetric"_a = false);
   type.def("put", put, "data"_a.none(), "window"_a, "to"_a.none(), "offset"_a.none(), "stream"_a.none());
   type.def("get", get, "out"_a.none(), "window"_a, "source"_a.none(), "offset"_a.none(), "stream"_a.none());
   type.def("signal", signal, "window"_a, "to"_a.none(), "offset"_a.none(), "value"_a.none());

@@ -20,7 +20,7 @@ struct Diary : ExposedMemory::Watcher {
   std::shared_ptr<const void> kept;
 };
 
-ExposedMemory::Window window_of(std::size_t ranks) { return {std::vector<Region>(ranks), std::make_shared<int>()}; }
+ExposedMemory::Window window_of(std::size_t ranks) { return {std::vector<Region>(ranks), std::make_shared<int>(), {}}; }
 
 TEST(ExposedMemory, TellsOfWindowsThatAreThereComeAndGo) {
   ExposedMemory exposed;

@@ -28,15 +28,21 @@ class Window(Generic[A]):
 class Windows(Rank):
     """The one-sided calls of a group. Offsets are in bytes from the beginning of the other rank's array."""
 
-    def expose(self, array: A) -> Window[A]:
+    def expose(self, array: A, *, symmetric: bool = False) -> Window[A]:
         """All ranks call it. `array`: at all ranks in host memory, or at all on a GPU; then they must be on one
         machine. Its elements may have any type. It must live until all ranks have finished their accesses: a barrier
         tells when. Some collectives save a copy if their outputs are in exposed GPU memory.
 
+        `symmetric`, for GPU memory: the program promises that the arrays of a collective lie at equal offsets of one
+        such window at all ranks, or in none at any rank. Then long collectives between them stage nothing: copy engines
+        write straight into the outputs, and kernels that add up read the inputs of others. All ranks give it, and arrays
+        of equally many bytes. A call that breaks the promise fails.
+
         Raises as every call; UnavailableError for arrays of GPUs if ranks are on several machines, or if the memory
-        cannot be shared between processes, such as memory of CUDA's virtual memory management.
+        cannot be shared between processes, such as memory of CUDA's virtual memory management; InputError at all ranks
+        for symmetric windows of unequal sizes, or if only some ranks ask for them.
         """
-        return Window(self._core.expose(array), array)
+        return Window(self._core.expose(array, bool(symmetric)), array)
 
     def put(self, data: Array, window: Window[Any], to: int, offset: int = 0, *, stream: Stream = None) -> None:
         """Writes an array into the memory of rank `to`, `offset` bytes from its beginning, whatever the types of the

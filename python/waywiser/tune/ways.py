@@ -29,6 +29,7 @@ _PREPARED_WAYS = {
     "direct": ("", "(piece=64K)", "(blocks=32)", "(blocks=64)"),
 }
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
+_LONG_GRIDS = (*_GRIDS, "(blocks=256,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _HOST_MESSAGE_SIZES = (8, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
@@ -38,6 +39,7 @@ _MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS, _LEAST_BY_COPIES = 1 << 20, 4 <<
 # For messages, prepared ones too: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
 _MOST_BY_LL128_PREPARED = 4 << 20
+_LEAST_OF_LONG_GRIDS = 16 << 20
 _MOST_OF_A_BLOCK = 4 << 20  # one block moves no more at a time
 _BLOCK_SIZES = (8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
@@ -74,7 +76,8 @@ class Ranks:
             found = [way for way in found if "LL128" not in way]
         if size < _LEAST_BY_SHOTS:
             return [way for way in found if "shot" not in way]
-        shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]
+        grids = _LONG_GRIDS if size >= _LEAST_OF_LONG_GRIDS else _GRIDS
+        shots = [way + grid for way in found if "shot" in way for grid in grids]
         return [way for way in found if "shot" not in way] + shots
 
     def sizes(self, operation: str) -> Sequence[int]:

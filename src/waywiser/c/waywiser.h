@@ -441,6 +441,10 @@ WW_API void ww_future_free(ww_future* future);
 /* Collective. Exposes host memory at all ranks, or GPU memory at all ranks; then the ranks must be on one machine.
  * Ranks may expose different numbers of bytes. Errors: unavailable if GPU memory cannot be shared. */
 WW_API int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window);
+/* The same with a promise: the arrays of a collective lie at equal offsets of one such window at all ranks, or in none at
+ * any rank. Long collectives between them on GPUs stage nothing. All ranks expose equally many bytes. A call that breaks
+ * the promise fails. Errors also: invalid input for windows of unequal sizes, or if other ranks call ww_expose. */
+WW_API int ww_expose_symmetric(ww_group* group, void* memory, size_t bytes, ww_window** window);
 /* NULL is allowed. Not collective. */
 WW_API void ww_window_free(ww_window* window);
 /* The bytes that `rank` has exposed. */

@@ -4,12 +4,24 @@
 
 using namespace waywiser;
 
-int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window) {
+namespace {
+
+int expose(ww_group* group, void* memory, size_t bytes, bool symmetric, ww_window** window) {
   return guarded([&] {
     given(window, "the place for the window");
     const Region region = elements(given(group, "the group"), memory, bytes, WW_UINT8).region;
-    *window = new ww_window{group->group.expose(region), group};
+    *window = new ww_window{group->group.expose(region, symmetric), group};
   });
+}
+
+}  // namespace
+
+int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window) {
+  return expose(group, memory, bytes, false, window);
+}
+
+int ww_expose_symmetric(ww_group* group, void* memory, size_t bytes, ww_window** window) {
+  return expose(group, memory, bytes, true, window);
 }
 
 void ww_window_free(ww_window* window) { delete window; }

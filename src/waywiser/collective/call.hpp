@@ -39,6 +39,12 @@ struct Neighbor {
   int send_tag = 0, receive_tag = 0;
 };
 
+// Where an array lies in a symmetric window: its slot, in bytes from the window's beginning. Slot 0: in none.
+struct SymmetricPlace {
+  unsigned slot = 0;
+  std::uint64_t offset = 0;
+};
+
 // A collective operation at one rank, in elements. All ranks give equal values, except `rank` and the fields marked as
 // own values.
 struct CollectiveCall {
@@ -55,7 +61,8 @@ struct CollectiveCall {
   // all_to_all, neighbor_exchange: input and output are the same buffer. Other operations do not use it; there the
   // shorter buffer may lie within the longer one, at the place of the rank's block.
   bool in_place = false;
-  std::size_t chunk = 0;  // elements of a piece in pipelined algorithms; 0: the default
+  std::size_t chunk = 0;                             // elements of a piece in pipelined algorithms; 0: the default
+  SymmetricPlace symmetric_input, symmetric_output;  // equal at all ranks if the program has kept its promise
 };
 
 // Throws invalid_input for a rank, root or peer that does not exist, or lists of a wrong length.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/profiler_range.hpp"
@@ -101,14 +102,16 @@ void GpuCalls::set_up(Place gpu, const Call& call, const Stream* stream) {
   }
 }
 
-std::optional<std::shared_ptr<Activity>> GpuCalls::collective(const CollectiveCall& wanted, Place gpu,
-                                                              ConstElements input, Elements output, Mode mode) {
+std::optional<std::shared_ptr<Activity>> GpuCalls::collective(CollectiveCall& wanted, Place gpu, ConstElements input,
+                                                              Elements output, Mode mode) {
   const ProfilerRange range([&] { return text(wanted.as); });
   Stream* const stream = mode.stream();
   if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
   const bool capturing = stream != nullptr && stream->capturing();
   StreamOperations& gpus = gpus_of(gpu, capturing);
   Stream& line = stream != nullptr ? *stream : gpus.stream();
+  std::tie(wanted.symmetric_input.slot, wanted.symmetric_input.offset) = exposed_->symmetric_place(input.region);
+  std::tie(wanted.symmetric_output.slot, wanted.symmetric_output.offset) = exposed_->symmetric_place(output.region);
   GpuAlgorithm way;  // by the hosts
   if (is_for_kernels(wanted, input, output)) way = gpus.ready_way(wanted, capturing);
   const bool by_hosts = way.engine == GpuAlgorithm::Engine::host, whole = gpus.domain().is_whole();

@@ -39,7 +39,7 @@ class GpuCalls {
   void set_up(Place gpu, const Call& call, const Stream* stream);
   // Returns what has only begun; nullptr: complete or, with a GPU stream, enqueued.
   // Empty: nothing has happened; the hosts must do it.
-  std::optional<std::shared_ptr<Activity>> collective(const CollectiveCall& wanted, Place gpu, ConstElements input,
+  std::optional<std::shared_ptr<Activity>> collective(CollectiveCall& wanted, Place gpu, ConstElements input,
                                                       Elements output, Mode mode);
 
   void send(ConstElements data, int to, Stream& stream);

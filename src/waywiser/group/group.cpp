@@ -161,9 +161,9 @@ void Group::synchronize(Stream& stream) {
   state_->gpus.synchronize(stream);
 }
 
-Window Group::expose(Region memory) {
+Window Group::expose(Region memory, bool symmetric) {
   const std::lock_guard lock(*state_->core);
-  return Window(memory.place.is_gpu() ? Window::State::of_gpu(state_->core, memory, state_->exposed)
+  return Window(memory.place.is_gpu() ? Window::State::of_gpu(state_->core, memory, symmetric, state_->exposed)
                                       : Window::State::of_host(state_->core, memory));
 }
 

@@ -169,7 +169,10 @@ class [[gnu::visibility("default")]] Group {
   // ranks must be on one machine, bytes take the plan's path, and every call is complete when it returns. If the memory
   // of all ranks begins at a multiple of 16 bytes, an all_reduce or reduce that uses two_shot stores its sums directly
   // into outputs that lie in the window. Throws unavailable at all ranks if GPU memory cannot be shared.
-  Window expose(Region memory);
+  // `symmetric`, for GPU memory: the program promises that the arrays of a collective lie at equal offsets of one
+  // window at all ranks, or in no symmetric window at any rank. Long collectives between such arrays stage nothing and
+  // copy by the copy engines. All ranks give it, and equally many bytes. Where a call breaks the promise, it fails.
+  Window expose(Region memory, bool symmetric = false);
   // Returns when all puts and signals of this rank, in all windows, have arrived.
   void flush();
 

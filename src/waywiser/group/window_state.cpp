@@ -1,7 +1,9 @@
 #include "waywiser/group/window_state.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/group/failure_at_all.hpp"
@@ -16,6 +18,7 @@ struct WindowOffer {
   SharedRegion memory;
   std::uint32_t slots_in_use = 0;  // bits
   bool aligned = false;            // for kernels that store 16 bytes at once
+  bool symmetric = false;
   ErrorKind kind = ErrorKind::unavailable;
   Reason why_not{};
 
@@ -53,6 +56,27 @@ unsigned free_slot(const std::vector<WindowOffer>& offers) {
   return slot <= ExposedMemory::slots ? slot : 0;
 }
 
+// What is wrong with symmetric windows of these ranks, if anything; `slot`: the one that is free.
+std::optional<Error> wrong_symmetric(const std::vector<WindowOffer>& offers, unsigned slot) {
+  const WindowOffer& first = offers.front();
+  for (std::size_t rank = 1; rank < offers.size(); ++rank) {
+    const WindowOffer& each = offers[rank];
+    const std::string who = "rank " + std::to_string(rank);
+    if (each.symmetric != first.symmetric)
+      return Error(ErrorKind::invalid_input,
+                   "expose: symmetric is for all ranks: only one of rank 0 and " + who + " has given it");
+    if (first.symmetric && each.memory.bytes != first.memory.bytes)
+      return Error(ErrorKind::invalid_input, "expose: symmetric windows are equally long: rank 0 exposes " +
+                                                 std::to_string(first.memory.bytes) + " bytes, " + who + " " +
+                                                 std::to_string(each.memory.bytes));
+  }
+  if (!first.symmetric || slot != 0) return {};
+  if (!std::ranges::all_of(offers, &WindowOffer::aligned))
+    return Error(ErrorKind::invalid_input, "expose: a symmetric window begins at a multiple of 16 bytes at all ranks");
+  return Error(ErrorKind::unavailable, "expose: a group has at most " + std::to_string(ExposedMemory::slots) +
+                                           " open windows of GPU memory if one is to be symmetric");
+}
+
 void check_one_machine(const Session& session, const Members& members) {
   for (const int world : members.world)
     if (!session.same_machine(world))
@@ -74,7 +98,7 @@ std::unique_ptr<Window::State> Window::State::of_host(std::shared_ptr<GroupCore>
   return state;
 }
 
-std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<GroupCore> core, Region local,
+std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<GroupCore> core, Region local, bool symmetric,
                                                      const std::shared_ptr<ExposedMemory>& shown_in) {
   Session& session = core->session();
   check_one_machine(session, core->members());
@@ -83,10 +107,12 @@ std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<GroupCore> 
   WindowOffer mine;
   mine.slots_in_use = shown_in->in_use();
   mine.aligned = reinterpret_cast<std::uintptr_t>(local.data) % 16 == 0;
+  mine.symmetric = symmetric;
   mine.attempt([&] {
     if (local.bytes != 0) mine.memory = session.gpus().peer_memory().share(local);
   });
   const std::vector<WindowOffer> offers = offers_of_all(*core, mine);
+  if (const auto wrong = wrong_symmetric(offers, free_slot(offers))) throw_known_to_all(*core, *wrong);
   auto state = std::make_unique<State>(std::move(core), local);
   std::vector<SharedRegion> memories;
   for (const WindowOffer& each : offers) {
@@ -95,12 +121,12 @@ std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<GroupCore> 
   }
   mine.attempt([&] { state->on_gpus = std::make_shared<GpuWindow>(session, local, state->core->rank(), memories); });
   const unsigned slot = free_slot(offers_of_all(*state->core, mine));
-  if (slot != 0) state->show_in(shown_in, slot);
+  if (slot != 0) state->show_in(shown_in, slot, symmetric);
   return state;
 }
 
-void Window::State::show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot) {
-  ExposedMemory::Window window{{}, on_gpus};
+void Window::State::show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot, bool symmetric) {
+  ExposedMemory::Window window{{}, on_gpus, symmetric ? local : Region{}};
   for (int rank = 0; rank < core->size(); ++rank) window.ranks.push_back(on_gpus->at(rank));
   shown_in_ = all;
   shown_in_->add(in_slot, std::move(window));

@@ -14,7 +14,7 @@ namespace waywiser {
 struct [[gnu::visibility("hidden")]] Window::State {
   // Collective.
   static std::unique_ptr<State> of_host(std::shared_ptr<GroupCore> core, Region memory);
-  static std::unique_ptr<State> of_gpu(std::shared_ptr<GroupCore> core, Region memory,
+  static std::unique_ptr<State> of_gpu(std::shared_ptr<GroupCore> core, Region memory, bool symmetric,
                                        const std::shared_ptr<ExposedMemory>& shown_in);
 
   State(std::shared_ptr<GroupCore> group, Region memory) : core(std::move(group)), local(memory) {}
@@ -35,7 +35,7 @@ struct [[gnu::visibility("hidden")]] Window::State {
   std::shared_ptr<GpuWindow> on_gpus;
 
  private:
-  void show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot);
+  void show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot, bool symmetric);
 
   std::shared_ptr<ExposedMemory> shown_in_;
   unsigned slot_ = 0;  // its slot; 0: none

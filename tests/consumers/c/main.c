@@ -322,6 +322,9 @@ static void gpus(void) {
   CHECK(out[1] == value((rank + size - 1) % size, 1));
   ww_window_free(window);
 
+  DO(ww_expose_symmetric(group, output, sizeof mine, &window));
+  ww_window_free(window);
+
   /* A part of an array: from its third element on. */
   DO(ww_expose(group, (double*)output + 2, 2 * sizeof *mine, &window));
   DO(ww_put(window, input, sizeof *mine, next, sizeof *mine));

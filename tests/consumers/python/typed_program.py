@@ -136,7 +136,7 @@ def messages(group: ww.Group) -> None:
 
 def windows(group: ww.Group) -> None:
     other = 1 - group.rank
-    window: ww.Window[Doubles] = group.expose(np.zeros(4))
+    window: ww.Window[Doubles] = group.expose(np.zeros(4), symmetric=False)
     assert window.bytes_of(other) == window.array.nbytes == 32
     group.put(np.array([5.0]), window, other, offset=8)
     group.signal(window, other, offset=0, value=9)

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/fused/parts.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/policy/copy_defaults.hpp"
 
@@ -102,26 +102,10 @@ void CollectiveCopyEngine::take(const CollectiveCall& call, const CopyStep& step
   for (const CopyStep::Take& each : step.takes)
     stream.copy(output.slice(each.to, each.bytes), arrived(each.from, each.bytes));
   if (step.summed == 0) return;
-  fused::SumArguments sum{};
-  std::uintptr_t edges = step.summed;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const std::byte* part =
-        stream.reach(rank == rank_ ? input.slice(step.own, step.summed) : ConstRegion(arrived(rank, step.summed)));
-    sum.parts[rank] = part;
-    edges |= reinterpret_cast<std::uintptr_t>(part);
-  }
-  sum.result = stream.reach(output.slice(step.sum, step.summed));
-  sum.bytes = step.summed;
-  sum.ranks = static_cast<std::uint32_t>(ranks_);
-  sum.exact = (edges | reinterpret_cast<std::uintptr_t>(sum.result)) % 16 == 0;
-  sum.op = call.as.op;
-  sum.type = call.as.type;
-  Kernel kernel{1, 1, {}, {}};
-  if (stream.native() != nullptr)
-    kernel.cuda = fused::cuda_launcher(sums_.get(), sum);
-  else
-    kernel.body = [=](const ThreadContext&) { fused::run_on_host(sum); };
-  stream.launch(kernel);
+  std::vector<ConstRegion> parts;
+  for (int rank = 0; rank < ranks_; ++rank)
+    parts.push_back(rank == rank_ ? input.slice(step.own, step.summed) : ConstRegion(arrived(rank, step.summed)));
+  fused::add_up(stream, sums_.get(), parts, output.slice(step.sum, step.summed), call.as.type, call.as.op);
 }
 
 }  // namespace waywiser

@@ -9,6 +9,7 @@ constexpr unsigned most = 1024;
 
 std::string text(const GpuAlgorithm& way) {
   if (way.engine == GpuAlgorithm::Engine::hierarchy) return "hierarchy";
+  if (way.engine == GpuAlgorithm::Engine::symmetric) return "symmetric";
   if (way.engine == GpuAlgorithm::Engine::copies) {
     Way named{"copy_engine"};
     if (way.pieces != 0) named.parameters = {{"pieces", std::to_string(way.pieces)}};
@@ -25,6 +26,7 @@ std::optional<GpuAlgorithm> gpu_algorithm(const Way& way) {
   if (way == Way{"host"}) return GpuAlgorithm{};
   if (way == Way{"nccl"}) return GpuAlgorithm{GpuAlgorithm::Engine::nccl, {}, 0, 0};
   if (way == Way{"hierarchy"}) return GpuAlgorithm{GpuAlgorithm::Engine::hierarchy, {}, 0, 0};
+  if (way == Way{"symmetric"}) return GpuAlgorithm{GpuAlgorithm::Engine::symmetric, {}, 0, 0};
   if (way.name == "copy_engine") {
     GpuAlgorithm found{GpuAlgorithm::Engine::copies, {}, 0, 0};
     return way.has_only({"pieces"}) && way.read("pieces", most, found.pieces) ? std::optional(found) : std::nullopt;

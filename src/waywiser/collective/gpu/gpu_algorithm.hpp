@@ -11,10 +11,11 @@
 namespace waywiser {
 
 // How a collective of GPU arrays runs, as plans and measurements name it: "host", "nccl", "hierarchy" (kernels within
-// machines, hosts between them), "copy_engine", "one_shot", or with parameters "copy_engine(pieces=8)",
+// machines, hosts between them), "copy_engine", "symmetric" (straight between symmetric arrays), "one_shot", or with
+// parameters "copy_engine(pieces=8)",
 // "one_shot(blocks=64,threads=512)".
 struct GpuAlgorithm {
-  enum class Engine { host, kernels, nccl, hierarchy, copies };
+  enum class Engine { host, kernels, nccl, hierarchy, copies, symmetric };
 
   Engine engine = Engine::host;
   fused::Method method = fused::Method::ll;

@@ -29,8 +29,9 @@ StreamOperations::StreamOperations(HostCollectives& hosts, Place gpu, std::share
       by_hosts_(hosts, kernels_.domain(), order_),
       hierarchy_(session_, kernels_, by_hosts_, order_),
       copies_(hosts.core(), session_, kernels_, order_),
+      symmetric_(session_, kernels_, order_, *exposed),
       kept_(session_.gpus().kept_failure(gpu)),
-      engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_, &copies_},
+      engines_{&by_hosts_, &kernels_, &nccl_, &hierarchy_, &copies_, &symmetric_},
       planned_(session_.options().chooser.get(), members_->size()),
       prepared_(order_.platform(), session_.gpus().peer_memory(), kernels_.domain().buffers(), gpu, members_->rank,
                 ProgramAlgorithms(session_.options().chooser.get()), domain().ranks_on_a_gpu()),
@@ -78,6 +79,7 @@ GpuAlgorithm StreamOperations::way_of(const CollectiveCall& call) const {
   if (only_ && (call.operation != Collective::barrier || engine_of(*only_).why_not(*only_, call).empty()))
     return *only_;
   const auto why_not = [&](const GpuAlgorithm& way) { return engine_of(way).why_not(way, call); };
+  if (symmetric_.is_default_of(call)) return symmetric_.default_way(call);
   if (call.operation != Collective::barrier && call.ranks > 1)
     if (const GpuAlgorithm* planned = planned_.find(
             call.operation, call.count * bytes_of(call.as.type),

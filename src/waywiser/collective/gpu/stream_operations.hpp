@@ -16,6 +16,7 @@
 #include "waywiser/collective/gpu/kernel_engine.hpp"
 #include "waywiser/collective/gpu/nccl_engine.hpp"
 #include "waywiser/collective/gpu/stream_order.hpp"
+#include "waywiser/collective/gpu/symmetric_engine.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/comm/session/watchdog.hpp"
 
@@ -99,8 +100,9 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
   HostEngine by_hosts_;
   HierarchyEngine hierarchy_;
   CollectiveCopyEngine copies_;
+  SymmetricEngine symmetric_;
   KeptFailure* const kept_;                     // nullptr: a failure traps
-  const std::array<StreamEngine*, 5> engines_;  // by GpuAlgorithm::Engine
+  const std::array<StreamEngine*, 6> engines_;  // by GpuAlgorithm::Engine
   const PlannedGpuAlgorithms planned_;
   std::optional<GpuAlgorithm> only_;
   PreparedSchedules prepared_;

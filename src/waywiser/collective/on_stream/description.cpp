@@ -21,7 +21,7 @@ bool has_root(std::uint32_t operation) {
 
 }  // namespace
 
-static_assert(data_types <= 16 && arithmetic_ops <= 8 && collectives <= Description::message);
+static_assert(data_types <= 16 && arithmetic_ops <= 8 && collectives <= Description::places);
 
 std::uint64_t Description::word() const {
   return operation | std::uint64_t{static_cast<std::uint8_t>(type)} << type_at |

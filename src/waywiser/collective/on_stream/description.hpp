@@ -13,6 +13,9 @@ namespace waywiser::on_stream {
 struct Description {
   // Stands for a message in place of a collective.
   static constexpr std::uint32_t message = 15;
+  // Stands for the places of a call's symmetric arrays, of which `count` is a hash.
+  static constexpr std::uint32_t places = 14;
+  static constexpr std::uint32_t symmetric = 31;  // in place of `cut`: between symmetric arrays
 
   std::uint32_t operation = message;
   DataType type = DataType::uint8;

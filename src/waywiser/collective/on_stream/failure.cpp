@@ -10,6 +10,7 @@ namespace {
 
 std::string pieces_text(const Description& description) {
   if (description.cut == 0) return " as a whole";
+  if (description.cut == Description::symmetric) return " between symmetric arrays";
   return " in pieces of less than " + format_bytes(Bytes{1} << description.cut) + " bytes";
 }
 
@@ -44,6 +45,9 @@ Error error_of(const Failure& failure, int rank, std::span<const int> in_job, Se
             me + " receives " + of + " from " + peer + ", which sends " +
                 text(Description::from_message(static_cast<std::uint32_t>(failure.theirs)), 0)};
   const Description theirs = Description::of(failure.theirs);
+  if (mine.operation == Description::places && theirs.operation == Description::places)
+    return {ErrorKind::invalid_input,
+            me + "'s arrays lie at other offsets of their symmetric windows than those of " + peer};
   std::string mine_text = call, their_text = text(theirs, failure.number);
   if (mine_text == their_text) {
     mine_text += pieces_text(mine);

@@ -22,6 +22,16 @@ void ExposedMemory::remove(unsigned slot) noexcept {
   if (watcher_ != nullptr) watcher_->went(slot, gone);
 }
 
+std::pair<unsigned, Bytes> ExposedMemory::symmetric_place(ConstRegion array) const noexcept {
+  for (unsigned slot = 1; slot <= slots; ++slot) {
+    const Region& mine = windows_[slot].symmetric;
+    if (mine.bytes == 0 || mine.place != array.place || array.data < mine.data) continue;
+    const auto offset = static_cast<Bytes>(array.data - mine.data);
+    if (offset <= mine.bytes && array.bytes <= mine.bytes - offset) return {slot, offset};
+  }
+  return {};
+}
+
 void ExposedMemory::watch(Watcher* watcher) {
   for (unsigned slot = 1; watcher != nullptr && slot <= slots; ++slot)
     if (!windows_[slot].ranks.empty()) watcher->came(slot, windows_[slot]);

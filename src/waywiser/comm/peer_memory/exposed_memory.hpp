@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "waywiser/device/region.hpp"
@@ -19,6 +20,7 @@ class ExposedMemory {
   struct Window {
     std::vector<Region> ranks;           // as mapped in this process
     std::shared_ptr<const void> mapped;  // holds them and the slot
+    Region symmetric;                    // this rank's, where all ranks use equal offsets; else empty
   };
   class Watcher {
    public:
@@ -33,6 +35,9 @@ class ExposedMemory {
   std::uint32_t in_use() const noexcept;
   void add(unsigned slot, Window window);
   void remove(unsigned slot) noexcept;
+  // The slot of the symmetric window that holds all of `array`, and where; slot 0: none does.
+  std::pair<unsigned, Bytes> symmetric_place(ConstRegion array) const noexcept;
+  const Window& window(unsigned slot) const { return windows_.at(slot); }
   // The watcher also hears of the windows that exist already. nullptr: nobody watches.
   void watch(Watcher* watcher);
 
