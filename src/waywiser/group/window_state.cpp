@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/group/failure_at_all.hpp"
 
 namespace waywiser {
