@@ -11,6 +11,9 @@ from typing import Any
 SCHEMA = "waywiser.profile"
 OLDEST, VERSION = 1, 2
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
+NO_PAIRS = (
+    "loaded: no class of this machine has several pairs that could move at once; streaming is the same for one pair"
+)
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
 MESSAGE = "message"  # between two GPUs, on streams; between two processes in host memory
 PUT_MESSAGE = "put_message"  # between two GPUs, by a block of a kernel

@@ -6,6 +6,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/device/mapping.hpp"
 
 namespace waywiser {

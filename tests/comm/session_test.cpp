@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 
 namespace waywiser {
 namespace {

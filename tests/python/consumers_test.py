@@ -213,13 +213,16 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     assert "nanobind" not in commands and "waywiser_tests" not in commands
 
 
-@pytest.mark.parametrize("kind", ["", "Debug"])
-def test_a_part_of_another_project_is_optimised_and_few_objects(kind: str, tmp_path: Path) -> None:
-    configure_as_part(tmp_path, f"-DCMAKE_BUILD_TYPE={kind}")
+@pytest.mark.parametrize("cuda", [False, True], ids=["hosts", "cuda"])
+@pytest.mark.parametrize("kind", ["CMAKE_BUILD_TYPE=", "CMAKE_BUILD_TYPE=Debug", "CMAKE_CXX_FLAGS=-O0"])
+def test_a_part_of_another_project_is_optimised_and_few_objects(kind: str, cuda: bool, tmp_path: Path) -> None:
+    compiler = [f"-DCMAKE_CUDA_COMPILER={nvcc()}", "-DCMAKE_CUDA_ARCHITECTURES=90", "-DWAYWISER_CUDA=ON"]
+    configure_as_part(tmp_path, f"-D{kind}", *(compiler if cuda else []))
     commands = done(tool("ninja"), "-C", tmp_path, "-t", "commands", "consumer").splitlines()
     compiles = [line for line in commands if " -c " in line]
     of_us = [line for line in compiles if "consumers/cpp/main.cpp" not in line]
-    assert len(compiles) == len(of_us) + 1 and 20 < len(of_us) < 100
+    assert len(compiles) == len(of_us) + 1 and 20 < len(of_us) < (72 if cuda else 48)
+    assert any(line.endswith(".cu.o") for line in of_us) == cuda
     assert [line for line in of_us if re.findall(r" (-O\S*)", line)[-1:] != ["-O3"]] == []
 
 

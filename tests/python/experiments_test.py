@@ -104,6 +104,15 @@ def test_the_flow_solver_is_what_was_recorded() -> None:
         assert falls == f"{most / least:.1f} times"
 
 
+def test_processes_that_share_a_gpu_are_what_was_recorded() -> None:
+    file = json.loads((RESULTS / "sharing-h200.json").read_text())
+    recorded = {str(row["processes"]): [f"{us / 1e3:#.3g}" for us in row["us"].values()] for row in file["rows"]}
+    found = rows("| Processes | `whole_field` | `per_neighbor` | `packed` |")
+    assert len(found) == 6 and all(times == recorded[processes] for processes, *times in found)
+    fastest = {row["processes"]: row["fastest"] for row in file["rows"]}
+    assert {processes for processes, name in fastest.items() if name == "whole_field"} == {4, 5, 6, 7, 8}
+
+
 def test_fused_programs_are_what_was_recorded() -> None:
     titles = {
         "Wilson-Dslash": "wilson_dslash: {} sites",

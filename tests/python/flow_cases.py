@@ -11,10 +11,11 @@ import numpy as np
 from made_up_mesh import box
 from rank_jobs import ROOT
 
-from waywiser.mesh import Mesh
+from waywiser.mesh import Mesh, partition
 
 sys.path.insert(0, str(ROOT / "apps/navier_stokes"))
 from case_file import read_case
+from case_mesh import Numbers, case_mesh
 from case_writer import prepare
 from vtu import Frame, last_frame
 
@@ -26,6 +27,11 @@ def solve(case: Path, ranks: int = 1, *options: object) -> tuple[dict[str, Any],
     words = [word for name, value in chosen.items() for word in (f"--{name}", value)]
     report = runs.solve(ranks, str(file), *words, *options, "--output", folder)
     return report, last_frame(folder)
+
+
+def parts_of_metis(case: Path, ranks: int) -> Numbers:
+    """The rank of each cell of a case file."""
+    return partition(case_mesh(read_case(case)).mesh, ranks, "metis").of_cell
 
 
 def ring() -> Mesh:

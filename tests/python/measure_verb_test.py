@@ -22,24 +22,36 @@ def core(monkeypatch: pytest.MonkeyPatch, gpus: int, *operations: str) -> FakeCo
     return fake
 
 
-@pytest.mark.parametrize("form", [[], ["--format", "table"]])
-def test_loaded_without_several_pairs_is_said(
+@pytest.mark.parametrize("form", [[], ["--format", "table"], ["--backend", "host"]])
+def test_loaded_without_several_pairs_is_refused_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
 ) -> None:
-    core(monkeypatch, 0)
-    assert run(["measure", "--operations", "loaded", "--results", str(tmp_path), *form]) == 0
-    assert capsys.readouterr().out.strip() == ALONE
+    fake = core(monkeypatch, 0)
+    assert run(["measure", "--operations", "loaded", "--results", str(tmp_path), *form]) == 2
+    assert capsys.readouterr() == ("", f"waywiser: {ALONE}\n")
+    assert fake.calls == [] and not (tmp_path / "profile.json").exists()
 
 
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_programs_read_it_on_standard_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+def test_loaded_of_hosts_alone_is_refused_beside_gpus(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    fake = core(monkeypatch, 4, "loaded")
+    asked = ["measure", "--operations", "loaded", "--results", str(tmp_path)]
+    assert run([*asked, "--backend", "host"]) == 2
+    assert capsys.readouterr() == ("", f"waywiser: {ALONE}\n") and fake.calls == []
+    assert run(asked) == 0
+
+
+@pytest.mark.parametrize("form", [[], ["--format", "csv"], ["--format", "json"]])
+def test_loaded_beside_other_operations_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    """To programs on standard error."""
     core(monkeypatch, 0)
-    assert run(["measure", "--operations", "loaded", "--results", str(tmp_path), "--format", form]) == 0
+    assert run(["measure", "--operations", "streaming,loaded", "--results", str(tmp_path), *form]) == 0
     out, err = capsys.readouterr()
-    assert ALONE in err.splitlines() and "loaded:" not in out
-    assert form != "json" or json.loads(out)["series"] == []
+    assert ALONE in (err if form else out).splitlines() and (not form or "loaded:" not in out)
+    assert "json" not in form or json.loads(out)["series"] == []
 
 
 def test_loaded_alone_is_in_the_table(

@@ -33,6 +33,8 @@ QUOTED: list[tuple[str, tuple[Any, ...], float]] = [
     ("one-sided-2xh100.json", ("rows", EIGHT, "median"), 1),
     ("halo-2xh200.json", ("faces", FACES, "median_us"), 1),
     ("halo-mps-2xh200.jsonl", ({"processes_per_gpu": 2}, "tune", "shapes"), 1),
+    ("sharing-h200.json", ("rows", {"processes": 4}, "us", "whole_field"), 1e-3),
+    ("sharing-h200.json", ("rows", {"processes": 4}, "us", "packed"), 1e-3),
     ("fused-2xh100.jsonl", ({"run": "moe_dispatch_cuda --blocks 32"}, "rows", {"way": "one_sided"}, "seconds"), 1e6),
     ("navier-stokes-bend-and-shared-h100.jsonl", ({**BEND, "gpus": 1}, "result", "median_seconds_per_step"), 1e3),
     ("navier-stokes-bend-and-shared-h100.jsonl", ({**BEND, "gpus": 2}, "result", "median_seconds_per_step"), 1e3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from rank_jobs import runtime_folder
 
 pytest.importorskip("meshio")
-from flow_cases import prepare, read_case, ring, solve
+from flow_cases import parts_of_metis, prepare, read_case, ring, solve
 from flow_meshes import channel, write_case, write_mesh
 from vtu import read_field
 
@@ -130,6 +131,20 @@ def test_a_case_goes_on_from_its_checkpoint_and_another_one_does_not(tmp_path: P
     write_case(tmp_path / "channel.yaml", "channel.msh", boundaries.replace(": 2}", ": 3}"), more)
     with pytest.raises(AssertionError, match="it has another case, mesh or fluid"):
         solve(case, 1, "--resume", "yes")
+
+
+def test_the_ranks_have_the_parts_of_metis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flow is that of the parts of bisection, which are others."""
+    pytest.importorskip("pymetis")
+    write_mesh(channel((12, 9), (2, 1)), tmp_path / "channel.msh")
+    boundaries = WALLS + "left: {kind: inlet, velocity_m_per_s: 1}\nright: {kind: outlet}"
+    case = write_case(tmp_path / "channel.yaml", "channel.msh", boundaries, time="end_s: 0.5\n  step_s: 0.05")
+    _, frame = solve(case, 3, "--tolerance", 1e-13)
+    assert (frame.rank == parts_of_metis(case, 3)).all() and len(set(frame.rank)) == 3
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
+    _, other = solve(case, 3, "--tolerance", 1e-13)
+    assert (other.rank != frame.rank).any() and np.abs(other.velocity - frame.velocity).max() < 1e-9
 
 
 def test_the_program_reads_a_prepared_case_by_itself_and_refuses_a_damaged_one(tmp_path: Path) -> None:

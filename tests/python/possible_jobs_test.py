@@ -24,6 +24,9 @@ DAY = "2026-01-01T00:00:00,2026-01-02T00:00:00"
         ("AllocTRES,ElapsedRaw\nx,gres/gpu=8,9999999999", "line 2: it has run for 317 years"),
         ('AllocTRES,ElapsedRaw\nx,"gres/gpu=4096,node=1",3600', "line 2: 4096 GPUs on 1 node"),
         ("GPUHours,AllocTRES,ElapsedRaw\nx,5000,gres/gpu=8,3600", "5,000 GPU-hours, but 8 GPUs for 3,600 s are 8"),
+        (f"GPUHours,AllocTRES,Start,End\nx,5000,gres/gpu=8,{DAY}", "but 8 GPUs for 86,400 s are 192"),
+        (f"GPUHours,NNodes,Start,End\nx,3.25e8,2,{DAY}", "but at most 2048 GPUs of 2 nodes for 86,400 s are 49,152"),
+        ("GPUHours,NNodes\nx,3.25e8,1", "but at most 1024 GPUs of 1 node for 315,576,000 s are 89,763,840"),
         ("JobID,GPUHours\nx,7,1\nx,7,1", "line 3: job 7 is there twice"),
         ("GPUHours,Start,End\n" + f"x,2e7,{DAY}\n" * 2, "40,000,000 GPU-hours in 1.0 days are 1,666,667 GPUs in use"),
     ],
@@ -56,6 +59,23 @@ def test_less_than_a_day_tells_nothing_of_a_year(tmp_path: Path, capsys: pytest.
     words = ["--savings", str(tmp_path / "jobs.csv"), "--results", str(tmp_path), "--gain", "x=2"]
     assert cli.run(["report", *words]) == 0
     assert "no figures per year: the jobs cover less than a day" in capsys.readouterr().out
+
+
+def test_what_they_are_of_gpus_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader knows how many GPUs the cluster has."""
+    (tmp_path / "jobs.csv").write_text(
+        "NodeType,GPUHours,Start,End\nx,3.25e8,2025-01-01T00:00:00,2026-01-01T00:00:00\n"
+    )
+    words = ["--savings", str(tmp_path / "jobs.csv"), "--results", str(tmp_path), "--gain", "x=2"]
+    assert cli.run(["report", *words]) == 0
+    assert "1 job over 365.0 days: 37,100 GPUs in use all the time" in capsys.readouterr().out
+
+
+def test_a_gain_of_a_type_that_the_table_has_not_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "jobs.csv").write_text("NodeType,GPUHours\nx,1\nz,1\n")
+    words = ["--savings", str(tmp_path / "jobs.csv"), "--results", str(tmp_path), "--gain", "x=2", "--gain", "y=2"]
+    assert cli.run(["report", *words]) == 2
+    assert capsys.readouterr() == ("", f"waywiser: --gain 'y': {tmp_path / 'jobs.csv'} has x, z\n")
 
 
 def test_the_published_hours_as_an_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

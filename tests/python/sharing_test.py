@@ -13,7 +13,7 @@ from verb_runs import Run
 from waywiser import _core
 from waywiser.bench import sharing
 from waywiser.bench.started_ranks import reason_in
-from waywiser.errors import UnavailableError
+from waywiser.errors import TransferError, UnavailableError
 
 VIRTUAL = ("bench", "sharing", "--backend", "virtual_gpu", "--budget", "0.1")
 
@@ -89,6 +89,7 @@ def test_mps_is_started_for_the_processes_and_ended(tmp_path: Path, monkeypatch:
     notes = control(tmp_path, monkeypatch)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,4")
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "/elsewhere")
+    monkeypatch.setattr(sharing, "_CLIENT", "import os; assert os.environ['CUDA_VISIBLE_DEVICES'] == '3'")
     folder = tmp_path / "work"
     folder.mkdir()
     with sharing._with_mps(sharing.Wanted(False, 1, 1.0), folder) as environment:
@@ -109,6 +110,44 @@ def test_why_there_is_no_mps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     control(tmp_path, monkeypatch, 1)
     with pytest.raises(UnavailableError, match=r"failed \(1\): no daemon"), sharing._with_mps(wanted, tmp_path):
         pass
+
+
+@pytest.mark.parametrize(
+    ("client", "why"),
+    [("import signal; signal.pause()", "no answer within 5 s"), ("raise MemoryError('no GPU')", "MemoryError: no GPU")],
+)
+def test_mps_that_serves_nobody_is_ended_with_its_last_words(
+    client: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = control(tmp_path, monkeypatch)
+    monkeypatch.setattr(
+        sharing, "_CLIENT", f"open('{tmp_path}/mps/server.log', 'w').write('Up\\nNo GPU.\\n\\n')\n{client}"
+    )
+    monkeypatch.setattr(sharing, "_PATIENCE", 5.0)
+    with pytest.raises(UnavailableError) as raised, sharing._with_mps(sharing.Wanted(False, 1, 1.0), tmp_path):
+        pass
+    assert str(raised.value) == f"MPS serves no program: {why}; server.log: No GPU."
+    assert notes.read_text().splitlines()[-1].endswith(" quit")
+
+
+def test_after_a_program_that_fails_mps_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    control(tmp_path, monkeypatch)
+    monkeypatch.setattr(sharing, "_CLIENT", "")
+
+    def timed(wanted: sharing.Wanted, mps: bool, processes: int, *rest: object) -> sharing.Point:
+        if processes == 2:
+            raise TransferError("the ranks did not end in time")
+        return sharing.Point(mps, processes, {}, 3)
+
+    monkeypatch.setattr(sharing, "_timed", timed)
+    missing: dict[str, str] = {}
+    found = sharing.points(sharing.Wanted(False, 3, 1.0), tmp_path, missing.__setitem__, lambda *_: None)
+    assert [(one.mps, one.processes) for one in found] == [(False, 1), (False, 3), (True, 1)]
+    assert missing == {
+        "2 processes, without MPS": "the ranks did not end in time",
+        "2 processes, with MPS": "the ranks did not end in time",
+        "more processes, with MPS": "a program that failed leaves MPS of no use for others",
+    }
 
 
 def test_the_table() -> None:

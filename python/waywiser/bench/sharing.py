@@ -8,13 +8,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from waywiser.bench.started_ranks import STARTING, answer_of
+from waywiser.bench.started_ranks import STARTING, answer_of, reason_in
 from waywiser.errors import TransferError, UnavailableError
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ MOST = 8  # processes
 _CELLS, _FIELDS = (96, 96, 96), 4  # of all processes together
 _SMALL_CELLS = (16, 16, 16)  # on virtual GPUs, which are slow
 _CONTROL = "nvidia-cuda-mps-control"
-_PATIENCE = 60.0  # seconds for a command of MPS
+_PATIENCE = 60.0  # seconds for a command of MPS, and for its first client
+_CLIENT = "from waywiser.group.gpus import cuda_gpus; cuda_gpus().empty(1)"
 _COLUMNS = ("mps", "processes", "variant", "us", "label")
 
 
@@ -73,7 +75,11 @@ def points(wanted: Wanted, folder: Path, missing: Callable[[str, str], None], sh
                         point = _timed(wanted, mps, processes, share, environment, missing)
                     except TransferError as error:
                         missing(Point(mps, processes, {}, 0).name, str(error))
-                        continue
+                        if not mps:
+                            continue
+                        if processes < wanted.most:
+                            missing("more processes, with MPS", "a program that failed leaves MPS of no use for others")
+                        break
                     yield point
         except UnavailableError as error:
             missing("with MPS", str(error))
@@ -97,6 +103,7 @@ def _with_mps(wanted: Wanted, folder: Path) -> Iterator[dict[str, str]]:
     environment = _on_one_gpu() | dict.fromkeys(("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"), f"{folder}/mps")
     _control(environment, "-d")
     try:
+        _meet(environment, folder / "mps")
         yield environment
     finally:
         _control(environment, told="quit\n")
@@ -114,6 +121,31 @@ def _control(environment: Mapping[str, str], *words: str, told: str = "") -> Non
     if done.returncode:
         said = " ".join((done.stdout + done.stderr).split())
         raise UnavailableError(f"{_CONTROL} failed ({done.returncode}): {said[:200]}")
+
+
+def _meet(environment: Mapping[str, str], logs: Path) -> None:
+    """A first client, since one that MPS does not serve waits for ever. Raises UnavailableError."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _CLIENT],
+            env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE,
+        )  # fmt: skip
+        why = "" if done.returncode == 0 else reason_in(done.stderr) or f"exit code {done.returncode}"
+    except subprocess.TimeoutExpired:
+        why = f"no answer within {_PATIENCE:.0f} s"
+    if why:
+        last = [text for file in ("control.log", "server.log") if (text := _last_line(logs / file))]
+        raise UnavailableError("; ".join([f"MPS serves no program: {why}", *last]))
+
+
+def _last_line(file: Path) -> str:
+    """With the file's name; empty if there is none."""
+    try:
+        lines = file.read_text(errors="replace").split("\n")
+    except OSError:
+        return ""
+    told = " ".join(next((line for line in reversed(lines) if line.strip()), "").split())
+    return f"{file.name}: {told[:200]}" if told else ""
 
 
 def _on_one_gpu() -> dict[str, str]:

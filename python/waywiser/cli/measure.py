@@ -50,7 +50,9 @@ def measure(
     with results.held():
         if peers:
             return _peers(results, request, form)
-        measure_into(results, request.topology(), request)
+        topology = request.topology()
+        request.check_pairs(topology)
+        measure_into(results, topology, request)
     _print(results, form, request.operations)
 
 

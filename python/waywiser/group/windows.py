@@ -35,8 +35,8 @@ class Windows(Rank):
 
         `symmetric`, for GPU memory: the program promises that the arrays of a collective lie at equal offsets of one
         such window at all ranks, or in none at any rank. Then long collectives between them stage nothing: copy engines
-        write straight into the outputs, and kernels that add up read the inputs of others. All ranks give it, and arrays
-        of equally many bytes. A call that breaks the promise fails.
+        write straight into the outputs, and kernels that add up read the inputs of others. All ranks give it, and
+        arrays of equally many bytes. A call that breaks the promise fails.
 
         Raises as every call; UnavailableError for arrays of GPUs if ranks are on several machines, or if the memory
         cannot be shared between processes, such as memory of CUDA's virtual memory management; InputError at all ranks

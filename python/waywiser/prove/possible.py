@@ -24,10 +24,14 @@ def check_job(
         raise ValueError(f"it has run for {seconds:,.0f} s, from start to end are {max(span, 0):,.0f} s")
     if gpus is not None and nodes and gpus > _MOST_OF_A_NODE * nodes:
         raise ValueError(f"{gpus} GPUs on {nodes} node{'s' if nodes > 1 else ''}")
-    if gpus and seconds is not None and hours * 3600 > 1.01 * gpus * seconds + 60 * gpus:
-        raise ValueError(
-            f"{hours:,.0f} GPU-hours, but {gpus} GPUs for {seconds:,.0f} s are {gpus * seconds / 3600:,.0f}"
-        )
+    most = _MOST_OF_A_NODE * nodes if gpus is None else gpus
+    if seconds is not None:
+        time, inexact = seconds, 0.01 * seconds + 60
+    else:
+        time, inexact = (_LONGEST, 0.0) if span is None else (max(span, 0), _CLOCK)
+    if hours * 3600 > most * (time + inexact) > 0:
+        gpus_text = f"{most} GPUs" if gpus else f"at most {most} GPUs of {nodes} node{'s' if nodes > 1 else ''}"
+        raise ValueError(f"{hours:,.0f} GPU-hours, but {gpus_text} for {time:,.0f} s are {most * time / 3600:,.0f}")
     if hours * 3600 > MOST_AT_ONCE * (_YEAR if span is None else max(span, 0) + _CLOCK):
         when = "in one job" if span is None else f"between {told['Start']} and {told['End']}"
         raise ValueError(f"{hours:,.0f} GPU-hours {when}: no machine has so many GPUs")

@@ -51,7 +51,9 @@ def assumptions(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> l
     count = f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}"
     without = ": the jobs cover less than a day" if covered(jobs) else " without Start and End"
     lines = [
-        f"{count} over {days:.1f} days" if days else f"{count}; no figures per year{without}",
+        f"{count} over {days:.1f} days: {sum(job.gpu_hours for job in jobs) / days / 24:,.0f} GPUs in use all the time"
+        if days
+        else f"{count}; no figures per year{without}",
         "saved = GPU-hours x share of communication x (1 - 1 / gain); communication is not hidden behind computing",
         f"share of communication: known for {told} of {len(jobs)} jobs, {100 * share:.0f} % assumed for the others",
         "gain: mean over the verified cases; a job that sends other sizes gains more or less",

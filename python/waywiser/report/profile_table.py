@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from waywiser.profile import PairClass, Point, Profile, Series
+from waywiser.profile import NO_PAIRS, PairClass, Point, Profile, Series
 from waywiser.report import definitions
 from waywiser.terminal import add, console, group_name, operation_name, spaced, table
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
@@ -116,9 +116,7 @@ def nothing_of(profile: Profile, operations: Sequence[str]) -> list[str]:
     lines = []
     for operation in [one for one in operations if one not in there]:
         alone = all(len(group.members) < 2 for group in profile.classes)
-        why = " has several pairs that could move at once; streaming is the same for one pair"
-        known = operation == "loaded" and alone
-        lines.append(f"{operation}: " + (f"no class of this machine{why}" if known else "nothing was measured"))
+        lines.append(NO_PAIRS if operation == "loaded" and alone else f"{operation}: nothing was measured")
     return lines
 
 

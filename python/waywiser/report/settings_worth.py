@@ -166,12 +166,15 @@ def job_table(
         known = {node_type: next(iter(known.values()))}
     if node_type and node_type not in types:
         raise InputError(f"--node-type {node_type!r}: {file} has {', '.join(types) or 'no jobs'}")
+    gains_of_types = gains_told(told)
+    if nowhere := sorted(gains_of_types.keys() - types):
+        raise InputError(f"--gain {nowhere[0]!r}: {file} has {', '.join(types) or 'no jobs'}")
     only = next(iter(known.values())) if len(known) == 1 else NodeGains()
 
     def assumed(gain: Gain | None) -> Gain | None:
         return Gain(gain.factor, ASSUMED) if gain and gain.basis == PROVED else None
 
-    table = JobTable(jobs, name, share, gains_told(told))
+    table = JobTable(jobs, name, share, gains_of_types)
     default = NodeGains(assumed(only.within), assumed(only.between))
     gains = {**known, **{of: gain.or_else(known.get(of, NodeGains())) for of, gain in table.gains.items()}}
     return table, savings(jobs, gains, share, default)

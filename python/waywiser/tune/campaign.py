@@ -12,7 +12,7 @@ import waywiser._core as _core
 from waywiser import stages
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
-from waywiser.profile import OPERATIONS, Profile
+from waywiser.profile import NO_PAIRS, OPERATIONS, Profile
 from waywiser.profile_reader import read_profile
 from waywiser.progress import bar, say
 from waywiser.results import Results
@@ -63,6 +63,14 @@ class Request:
             raise InputError("--nodes and --cluster are for a simulated machine: write --machine too")
         if self.costs_file is not None and self.kind != "simulated":
             raise InputError(f"--costs {self.costs_file}: is for a simulated machine: write --machine too")
+
+    def check_pairs(self, topology: Any) -> None:
+        """Raises InputError if `loaded` alone is asked for, and each class of this machine has one pair."""
+        classes = [one.members for one in topology.pair_classes(True)]
+        if self.backend == "host":
+            classes = [members for members in classes if "gpu" not in str(members)]
+        if self.operations == ["loaded"] and all(len(members) < 2 for members in classes):
+            raise InputError(NO_PAIRS)
 
     @property
     def kind(self) -> str:

@@ -12,11 +12,11 @@ struct RangeFunctions {
 // nullptr: not asked for, or there is no such library, which one line on standard error says.
 const RangeFunctions* range_functions();
 
-// A named range of the calling thread in the timeline of a profiler. `name` is called only where ranges are on.
+// A named range of the calling thread in the timeline of a profiler; none with nullptr, and then `name` is not called.
 class ProfilerRange {
  public:
   template <typename Name>
-  explicit ProfilerRange(Name name) : functions_(range_functions()) {
+  ProfilerRange(const RangeFunctions* functions, Name name) : functions_(functions) {
     if (functions_ != nullptr) functions_->push(std::string(name()).c_str());
   }
   ProfilerRange(const ProfilerRange&) = delete;

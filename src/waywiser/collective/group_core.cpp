@@ -7,6 +7,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/comm/windows/host_staging.hpp"
 
 namespace waywiser {

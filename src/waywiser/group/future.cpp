@@ -1,6 +1,7 @@
 #include "waywiser/group/future.hpp"
 
 #include "waywiser/collective/group_core.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 
 namespace waywiser {
 
@@ -38,7 +39,7 @@ bool Future::done() {
   const std::lock_guard lock(*group_);
   if (!operation_) return true;
   Session& session = group_->session();
-  const InCall in_call(session, operation_->call());
+  const InCall in_call(session, operation_->call(), nullptr);
   session.progress();
   const bool under_way = session.is_under_way(*operation_);
   if (under_way) return false;

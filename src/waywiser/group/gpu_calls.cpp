@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/base/profiler_range.hpp"
 #include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 
 namespace waywiser {
 namespace {
@@ -104,7 +104,6 @@ void GpuCalls::set_up(Place gpu, const Call& call, const Stream* stream) {
 
 std::optional<std::shared_ptr<Activity>> GpuCalls::collective(CollectiveCall& wanted, Place gpu, ConstElements input,
                                                               Elements output, Mode mode) {
-  const ProfilerRange range([&] { return text(wanted.as); });
   Stream* const stream = mode.stream();
   if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
   const bool capturing = stream != nullptr && stream->capturing();

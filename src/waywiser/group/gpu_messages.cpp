@@ -3,10 +3,10 @@
 #include <iterator>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/base/profiler_range.hpp"
 #include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/proxy/proxied_message.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/group/gpu_calls.hpp"
 
 namespace waywiser {
@@ -131,7 +131,6 @@ ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessa
 
 // Messages that a kernel serves go by kernels; at the same time the hosts carry the others.
 void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream) {
-  const ProfilerRange range([&] { return text(call); });
   StreamOperations& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::string why;
@@ -144,7 +143,6 @@ void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> mess
 
 // The same for one message in each direction, which has a kernel of its own.
 void GpuCalls::message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
-  const ProfilerRange range([&] { return text(call); });
   StreamOperations& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::vector<PeerMessage> messages{{to, data, {}}, {from, {}, into}};

@@ -8,6 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/network/encryption.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group_state.hpp"

@@ -5,6 +5,7 @@
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
 #include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/comm/session/joint_activity.hpp"
 #include "waywiser/comm/windows/host_staging.hpp"
 #include "waywiser/group/named_receive.hpp"

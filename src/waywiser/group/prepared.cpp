@@ -9,6 +9,7 @@
 #include "waywiser/collective/gpu/stream_operations.hpp"
 #include "waywiser/collective/neighbor_exchange/array_exchange.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/group/array_places.hpp"
 #include "waywiser/group/prepared_state.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/host_collectives.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/group/future.hpp"
 
 namespace waywiser {

@@ -6,6 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/group/window_state.hpp"
 
 namespace waywiser {

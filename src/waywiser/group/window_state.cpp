@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/group/failure_at_all.hpp"
 
 namespace waywiser {

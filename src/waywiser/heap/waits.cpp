@@ -1,6 +1,7 @@
 // What ends the waits of a heap: the group has failed, or this rank is interrupted.
 #include <atomic>
 
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/heap/heap_state.hpp"
 
 namespace waywiser {

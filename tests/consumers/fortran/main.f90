@@ -44,12 +44,7 @@ program consumer
   call check(ww_minloc(group, c_loc(x), spread(int(10 * me, c_int64_t), 1, n), c_loc(total), places, int(n, c_size_t), &
     ww_float64))
   if (any(total /= 1) .or. any(places /= 0)) error stop 'minloc'
-  flags = [ibset(0_c_int64_t, me), int(me, c_int64_t)]
-  call check(ww_all_reduce(group, c_loc(flags), c_loc(flags), 2_c_size_t, ww_int64, ww_bor, ww_wait))
-  if (flags(1) /= 2_c_int64_t**ranks - 1) error stop 'bor'
-  call check(ww_all_reduce(group, c_loc(flags), c_loc(flags), 2_c_size_t, ww_int64, ww_land, ww_wait))
-  if (any(flags /= [1, merge(1, 0, ranks > 1)])) error stop 'land'
-  flags = 0
+  call reduce_integers()
 
   call check(ww_prepare_collective(group, 'all_reduce'//c_null_char, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, &
     ww_max, 0, prepared))
@@ -98,6 +93,30 @@ program consumer
   call ww_group_free(group)
 
 contains
+  ! Of rank + 1 and of rank.
+  subroutine reduce_integers()
+    integer(c_int), parameter :: operations(6) = [ww_band, ww_bor, ww_bxor, ww_land, ww_lor, ww_lxor]
+    integer(c_int32_t), target :: found(2)
+    integer :: which, wanted(2), other(2), from
+    do which = 1, 6
+      found = [me + 1, me]
+      call check(ww_all_reduce(group, c_loc(found), c_loc(found), 2_c_size_t, ww_int32, operations(which), ww_wait))
+      wanted = [1, 0]
+      do from = 1, ranks - 1
+        other = [from + 1, from]
+        select case (operations(which))
+        case (ww_band); wanted = iand(wanted, other)
+        case (ww_bor); wanted = ior(wanted, other)
+        case (ww_bxor); wanted = ieor(wanted, other)
+        case (ww_land); wanted = merge(1, 0, wanted /= 0 .and. other /= 0)
+        case (ww_lor); wanted = merge(1, 0, wanted /= 0 .or. other /= 0)
+        case (ww_lxor); wanted = merge(1, 0, wanted /= 0 .neqv. other /= 0)
+        end select
+      end do
+      if (any(found /= wanted)) error stop 'an operation of integers'
+    end do
+  end subroutine
+
   ! A group of this process alone.
   subroutine meet_without_a_launcher()
     type(ww_unique_id) :: id

@@ -16,6 +16,7 @@
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
 #include "waywiser/comm/session/arrival.hpp"
 #include "waywiser/comm/session/fork_watch.hpp"
+#include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/comm/shared_memory/cores.hpp"
 #include "waywiser/device/platform.hpp"
@@ -140,7 +141,7 @@ void look_around(Session& session, const Call& call) {
   const Seconds now = now_seconds();
   if (session.closed_ || (session.lifeline_->failure() == nullptr && now < session.ask_at_)) return;
   session.ask_at_ = now + between_questions;
-  const InCall in_call(session, call);
+  const InCall in_call(session, call, nullptr);
   if (session.is_interrupted()) session.fail(ErrorKind::interrupted, "interrupted in " + text(call));
 }
 

@@ -283,17 +283,4 @@ void look_around(Session& session, const Call& call);
 // Why same_machine() is false.
 std::string why_apart(const Session& session, int rank);
 
-// While this object lives, this rank is in a call; it ends when the call returns or throws.
-class InCall {
- public:
-  InCall(Session& session, const Call& call) : lock_(session), session_(session) { session_.begin(call); }
-  InCall(const InCall&) = delete;
-  InCall& operator=(const InCall&) = delete;
-  ~InCall() { session_.end(); }
-
- private:
-  const std::lock_guard<Session> lock_;
-  Session& session_;
-};
-
 }  // namespace waywiser

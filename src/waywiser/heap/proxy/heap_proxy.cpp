@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "waywiser/comm/session/in_call.hpp"
+
 namespace waywiser {
 namespace {
 
