@@ -67,6 +67,7 @@ def runs(group: waywiser.Group, chance: Any, library: str) -> None:
     # Runs by their units, one by one together, and from where they lie.
     column_rounds._LONG = column_rounds._LONG_ODD = int(chance.choice([1, 1 << 40]))
     column_rounds._WHOLE = int(chance.choice([1, 64, 1 << 40]))
+    column_rounds._FIRST = int(chance.choice([64, 4096, 1 << 27]))
     wanted: dict[int, list[Any]] = {part: [] for part in range(group.rank, parts, group.size)}
     moved = None
     for turn in range(2):

@@ -14,11 +14,12 @@ from waywiser.table.columns import Columns, Library, part_of_rows, rows_of
 if TYPE_CHECKING:
     from waywiser.group.group import Group
 
-PIECE = 128 << 20  # bytes of one message, at most; two for each pair of ranks are under way
+PIECE = 512 << 20  # bytes of one message, at most; two for each pair of ranks are under way
+_FIRST = 128 << 20  # of the first one, whose rows are gathered before any move; each may be twice as long as the last
 _UNIT = 16 << 10  # bytes that are gathered as one by their number, at most
-_LONG = 2 << 20  # of runs in the middle: these are gathered one by one
+_LONG = 32 << 20  # of runs in the middle: these are gathered one by one
 _LONG_ODD = 256 << 10  # the same where a unit would be a few rows
-_WHOLE = 16 << 20  # a run goes from where it lies
+_WHOLE = 256 << 20  # a run goes from where it lies
 
 
 class Sorted(NamedTuple):
@@ -156,7 +157,7 @@ def _moved(
         owner = part % size
         if owner != rank:
             for name, array in rows.columns.items():
-                cuts = _cuts(told[rank], part, array, piece)
+                cuts = _cuts(told[rank], part, array, piece, len(gives[owner]))
                 gives[owner] += [(name, begins[part] + begin, begins[part] + end) for begin, end in cuts]
             continue
         counts = [sum(each.runs[part]) for each in told]
@@ -164,9 +165,11 @@ def _moved(
         at = _before(counts)
         for source, each in enumerate(told):
             for name, array in columns.items():
-                for begin, end in _cuts(each, part, array, piece):
+                stays = source == rank
+                limits = (min(piece, _FIRST), 0) if stays else (piece, len(takes[source]))
+                for begin, end in _cuts(each, part, array, *limits):
                     whole = array[at[source] + begin : at[source] + end]
-                    if source == rank:
+                    if stays:
                         mine.append((name, begins[part] + begin, begins[part] + end, whole))
                     else:
                         takes[source].append(whole)
@@ -179,6 +182,8 @@ def _moved(
         now += [group.start_send(data, to) for to, data in sent]
         for one in mine[turn * len(mine) // turns : (turn + 1) * len(mine) // turns]:
             gathering.rows(*one)
+            for future in now:
+                future.done()  # so that they begin
         for future in before:
             future.wait()
         before = now
@@ -189,20 +194,24 @@ def _moved(
     return found
 
 
-def _cuts(told: _Told, part: int, array: Any, piece: int) -> Iterator[tuple[int, int]]:
-    """Of the rows of a part, at most `piece` bytes in each: long runs alone, short ones together."""
+def _cuts(told: _Told, part: int, array: Any, piece: int, sent: int) -> Iterator[tuple[int, int]]:
+    """Of the rows of a part, at most `piece` bytes in each: long runs alone, short ones together. `sent`: as many
+    messages come before.
+    """
     width = max(1, _row_bytes(array))
-    step = max(1, piece // width // told.unit) * told.unit
+    limits = (min(piece, _FIRST << min(turn, 20)) for turn in itertools.count(sent))
+    steps = (max(1, limit // width // told.unit) * told.unit for limit in limits)
+    step = next(steps)
     begin = at = 0
     for length in told.runs[part]:
-        is_whole = length > step or length * width >= _WHOLE
+        is_whole = length * width >= _WHOLE
         if at > begin and (is_whole or at + length - begin > step):
             yield begin, at
-            begin = at
+            begin, step = at, next(steps)
         at += length
-        while is_whole and begin < at:
+        while at - begin > step or (is_whole and at > begin):
             yield begin, min(begin + step, at)
-            begin = min(begin + step, at)
+            begin, step = min(begin + step, at), next(steps)
     if at > begin:
         yield begin, at
 
