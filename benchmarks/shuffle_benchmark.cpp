@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +53,8 @@ class RandomTable {
     all.n_children = static_cast<std::int64_t>(schemas_.size()), all.children = schemas_.data();
     return all;
   }
+  // One column.
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(keys_)); }
   std::int64_t rows() const { return static_cast<std::int64_t>(keys_.size()); }
   Batch batch(std::int64_t first, std::int64_t count) {
     ArrowArray all{};
@@ -91,20 +95,26 @@ double slowest(Group& group, Seconds time) {
   return time;
 }
 
-// The time for `bytes` to each other rank in messages as long as a shuffle's pieces, two to each under way.
-Seconds messages(Group& group, Bytes bytes) {
-  std::vector<std::byte> out(2 * message), in(2 * ranks * message);
+// The time for `bytes` to each other rank in messages as long as a shuffle's pieces, two to each under way; out of two
+// buffers and into two for each rank, which stay in caches, or out of memory as large as a table, into new memory.
+Seconds messages(Group& group, Bytes bytes, std::span<const std::byte> table) {
+  const bool is_far = !table.empty();
+  const std::vector<std::byte> buffers(is_far ? 0 : 2 * message);
+  const std::span<const std::byte> out = is_far ? table : buffers;
+  const Bytes of_rank = is_far ? (bytes + message - 1) / message * message : 2 * message;
   std::vector<Future> before;
   group.barrier();
   const Seconds start = now_seconds();
+  const auto in = std::make_unique_for_overwrite<std::byte[]>(ranks * of_rank);
   for (Bytes sent = 0; sent < bytes; sent += message) {
-    const Bytes length = std::min(message, bytes - sent), half = sent / message % 2;
+    const Bytes length = std::min(message, bytes - sent);
+    const Bytes place = is_far ? sent : sent / message % 2 * message, taken = place % (out.size() - length + 1);
     std::vector<Future> now;
     for (int distance = 1; distance < ranks; ++distance) {
       const int to = (group.rank() + distance) % ranks, from = (group.rank() + ranks - distance) % ranks;
-      const auto place = static_cast<Bytes>(from) * 2 + half;
-      now.push_back(group.recv(std::span(in).subspan(place * message, length), from, 0, Mode::begin));
-      now.push_back(group.send(std::span<const std::byte>(out).subspan(half * message, length), to, 0, Mode::begin));
+      const std::span into(in.get() + static_cast<Bytes>(from) * of_rank + place, length);
+      now.push_back(group.recv(into, from, 0, Mode::begin));
+      now.push_back(group.send(out.subspan(taken, length), to, 0, Mode::begin));
     }
     for (Future& each : before) each.wait();
     before = std::move(now);
@@ -144,16 +154,20 @@ void measure(Group& group, const char* name, std::int64_t rows, bool with_texts,
   RandomTable table(rows, with_texts, group.rank());
   double bytes = 0;
   shuffle_of(group, table, in_runs, bytes);
-  std::vector<double> bare, shuffled, part;
+  std::vector<double> bare, far, shuffled, part, part_of_far;
   for (int round = 0; round < rounds; ++round) {
-    bare.push_back(bytes / messages(group, static_cast<Bytes>(bytes) / (ranks - 1)));
+    const Bytes of_peer = static_cast<Bytes>(bytes) / (ranks - 1);
+    bare.push_back(bytes / messages(group, of_peer, {}));
+    far.push_back(bytes / messages(group, of_peer, table.bytes()));
     shuffled.push_back(bytes / shuffle_of(group, table, in_runs, bytes));
     part.push_back(100 * shuffled.back() / bare.back());
+    part_of_far.push_back(100 * shuffled.back() / far.back());
   }
   if (group.rank() == 0)
-    std::printf("%-13s  %8s out of a rank  messages %10s  shuffle %10s  %3.0f %%\n", name,
-                format_bytes(static_cast<Bytes>(bytes)).c_str(), format_rate(median(bare)).c_str(),
-                format_rate(median(shuffled)).c_str(), median(part));
+    std::printf("%-13s  %8s out of a rank  messages %10s, between tables %10s  shuffle %10s  %3.0f %%, %3.0f %%\n",
+                name, format_bytes(static_cast<Bytes>(bytes)).c_str(), format_rate(median(bare)).c_str(),
+                format_rate(median(far)).c_str(), format_rate(median(shuffled)).c_str(), median(part),
+                median(part_of_far));
 }
 
 int run(int rank) {
@@ -162,9 +176,11 @@ int run(int rank) {
   Group group = Group::join(options);
   const char* megabytes = std::getenv("SHUFFLE_MEGABYTES");  // of a rank's table
   const std::int64_t bytes = (megabytes == nullptr ? 250 : std::atoll(megabytes)) * 1'000'000;
-  measure(group, "numbers, runs", bytes / 16, false, true);
-  measure(group, "numbers", bytes / 16, false, false);
-  measure(group, "with texts", bytes / 36, true, false);
+  const char* only = std::getenv("SHUFFLE_ONLY");  // a number: 0 to 2
+  const int wanted = only == nullptr ? -1 : std::atoi(only);
+  if (wanted < 0 || wanted == 0) measure(group, "numbers, runs", bytes / 16, false, true);
+  if (wanted < 0 || wanted == 1) measure(group, "numbers", bytes / 16, false, false);
+  if (wanted < 0 || wanted == 2) measure(group, "with texts", bytes / 36, true, false);
   return 0;
 }
 

@@ -1,9 +1,9 @@
 """Tables in GPU memory: rows whose parts are known, unequal all-to-alls beside NCCL, a merge, a limit of memory, skews.
 
-Usage: waywiser run -n 2 python benchmarks/table_gpu.py [--json FILE] [--scale N] [--only NAMES]; a GPU for each rank
-and PyTorch (without a GPU, arrays of NumPy at `--scale 4096` or more: to test it). Each row that comes is compared with
-what was sent, in every round. A rate is that of one direction between two GPUs: the bytes that a rank sends to others
-over the time of the slowest rank, the median of the rounds.
+Usage: waywiser run -n 2 python benchmarks/table_gpu.py [--json FILE] [--scale N] [--only NAMES] [--cases N]; a GPU for
+each rank and PyTorch (without a GPU, arrays of NumPy at `--scale 4096` or more: to test it). Each row that comes is
+compared with what was sent, in every round. A rate is that of one direction between two GPUs: the bytes that a rank
+sends to others over the time of the slowest rank, the median of the rounds.
 """
 
 from __future__ import annotations
@@ -275,6 +275,7 @@ def main() -> None:
     parser.add_argument("--json")
     parser.add_argument("--scale", type=int, default=1)
     parser.add_argument("--only", default="pieces,unequal,merge,memory,skews")
+    parser.add_argument("--cases", type=int, default=200, help="random skews")
     options = parser.parse_args()
     only = options.only.split(",")
     with waywiser.join(timeout=120) as group:
@@ -289,7 +290,7 @@ def main() -> None:
         if "memory" in only:
             bench.pieces("memory", [(4 << 20) // small], memory=True)
         if "skews" in only:
-            bench.skews(200, rate)
+            bench.skews(options.cases, rate)
         if options.json and group.rank == 0:
             with open(options.json, "w", encoding="utf-8") as file:
                 json.dump(bench.found, file)

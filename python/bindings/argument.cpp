@@ -7,11 +7,11 @@ namespace nb = nanobind;
 namespace waywiser {
 namespace {
 
-constexpr std::size_t longest = 60;
+constexpr std::size_t longest_shown = 60;
 
 std::string shown(nb::handle object) {
   const std::string words = nb::cast<std::string>(nb::repr(object));
-  return words.size() > longest || words.find('\n') != std::string::npos ? "one" : words;
+  return words.size() > longest_shown || words.find('\n') != std::string::npos ? "one" : words;
 }
 
 }  // namespace

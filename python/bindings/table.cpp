@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bindings/argument.hpp"
+#include "bindings/arrow_device.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/base/error.hpp"
@@ -27,29 +28,8 @@ using namespace nb::literals;
 namespace waywiser {
 namespace {
 
-template <typename T>
-T& in_capsule(nb::handle capsule, const char* name) {
-  if (PyCapsule_IsValid(capsule.ptr(), name) == 0)
-    throw Error(ErrorKind::invalid_input, std::string("a capsule ") + name + " of Arrow was expected");
-  return *static_cast<T*>(PyCapsule_GetPointer(capsule.ptr(), name));
-}
-
 const ArrowSchema& schema_in(nb::handle capsule) { return in_capsule<const ArrowSchema>(capsule, "arrow_schema"); }
 Batch batch_in(nb::handle capsule) { return Batch(in_capsule<ArrowArray>(capsule, "arrow_array")); }
-
-// As Arrow wants it: what no consumer has moved out goes with the capsule.
-nb::object capsule_of(Batch batch) {
-  auto owner = std::make_unique<ArrowArray>(batch.move_out());
-  const auto free = [](PyObject* capsule) {
-    auto* array = static_cast<ArrowArray*>(PyCapsule_GetPointer(capsule, "arrow_array"));
-    if (array->release != nullptr) array->release(array);
-    delete array;
-  };
-  nb::object capsule = nb::steal(PyCapsule_New(owner.get(), "arrow_array", free));
-  if (!capsule.is_valid()) throw nb::python_error();
-  static_cast<void>(owner.release());
-  return capsule;
-}
 
 // Keeps the group that it was made of.
 class PyShuffle {
@@ -57,15 +37,15 @@ class PyShuffle {
   // `schema`: None where this rank has none, for the reason `failed`, which all ranks then raise.
   PyShuffle(nb::handle group, nb::handle schema, int parts, const Argument<Bytes>& budget, const Argument<Bytes>& piece,
             const std::string& purpose, const std::string& failed, const Argument<Bytes>& memory,
-            const std::string& spill)
-      : group_(nb::borrow(group)) {
+            const std::string& spill, std::optional<int> gpu_index)
+      : group_(nb::borrow(group)), place_(gpu_index ? gpu(*gpu_index) : host(0)) {
     Group& of = nb::cast<Group&>(group_);
     const ArrowSchema* given = schema.is_none() ? nullptr : &schema_in(schema);
     const auto own = [&]() -> const ArrowSchema& {
       if (given == nullptr) throw Error(ErrorKind::invalid_input, failed);
       return *given;
     };
-    const ShuffleOptions options{parts, budget("budget"), piece("piece"), host(0), purpose, memory("memory"), spill};
+    const ShuffleOptions options{parts, budget("budget"), piece("piece"), place_, purpose, memory("memory"), spill};
     without_gil([&] { shuffle_ = std::make_unique<Shuffle>(of, own, options); });
   }
   PyShuffle(PyShuffle&&) = default;
@@ -81,6 +61,11 @@ class PyShuffle {
   void insert_by_hash(nb::handle array, const std::vector<int>& keys) {
     const Batch batch = batch_in(array);
     without_gil([&] { shuffle_->insert(batch, keys); });
+  }
+  void insert_device(nb::handle array, int part) {
+    Group& group = nb::cast<Group&>(group_);
+    const Batch batch = batch_of_device(*group.platform(), place_, array, group.timeout());
+    without_gil([&] { shuffle_->insert(batch, part); });
   }
   void complete(int part) {
     without_gil([&] { shuffle_->complete(part); });
@@ -100,8 +85,13 @@ class PyShuffle {
     std::vector<Batch> batches;
     without_gil([&] { batches = shuffle_->extract(part); });
     nb::list all;
-    for (Batch& each : batches) all.append(capsule_of(std::move(each)));
+    for (Batch& each : batches) all.append(capsule_of(each.move_out(), "arrow_array"));
     return all;
+  }
+  DeviceRows extract_device(int part) {
+    std::vector<Batch> batches;
+    without_gil([&] { batches = shuffle_->extract(part); });
+    return {nb::cast<Group&>(group_).platform(), place_, std::move(batches)};
   }
   std::string way_to(int rank, Bytes bytes) const { return shuffle_->way_to(rank, bytes); }
   int parts() const { return shuffle_->parts(); }
@@ -125,6 +115,7 @@ class PyShuffle {
 
  private:
   nb::object group_;
+  Place place_;
   std::unique_ptr<Shuffle> shuffle_;
 };
 
@@ -165,18 +156,21 @@ void bind_table(nb::module_& m) {
   using namespace waywiser;
   m.def("parts_of_rows", parts_of_rows, "schema"_a, "array"_a, "keys"_a, "parts"_a);
   m.def("agree_on_columns", agree_on_columns_of, "group"_a, "columns"_a, "purpose"_a, "failed"_a);
+  bind_arrow_device(m);
   nb::class_<PyShuffle>(m, "Shuffle", "See waywiser.table.Shuffle.")
       .def(nb::init<nb::handle, nb::handle, int, const Argument<Bytes>&, const Argument<Bytes>&, const std::string&,
-                    const std::string&, const Argument<Bytes>&, const std::string&>(),
+                    const std::string&, const Argument<Bytes>&, const std::string&, std::optional<int>>(),
            "group"_a, "schema"_a.none(), "parts"_a, "budget"_a.none(), "piece"_a.none(), "purpose"_a, "failed"_a,
-           "memory"_a.none(), "spill"_a)
+           "memory"_a.none(), "spill"_a, "gpu"_a.none())
       .def("insert", &PyShuffle::insert, "array"_a, "part"_a)
+      .def("insert_device", &PyShuffle::insert_device, "array"_a, "part"_a)
       .def("insert_by_hash", &PyShuffle::insert_by_hash, "array"_a, "keys"_a)
       .def("complete", &PyShuffle::complete, "part"_a)
       .def("finish", &PyShuffle::finish)
       .def("take_all", &PyShuffle::take_all)
       .def("next", &PyShuffle::next)
       .def("extract", &PyShuffle::extract, "part"_a)
+      .def("extract_device", &PyShuffle::extract_device, "part"_a)
       .def("parts", &PyShuffle::parts)
       .def("piece", &PyShuffle::piece)
       .def("way_to", &PyShuffle::way_to, "rank"_a, "bytes"_a)

@@ -69,6 +69,7 @@ NO_CHOICE = {
         ("comm/peer_memory/peer_memory.cpp", "most_bytes_known"),
         ("comm/peer_memory/peer_memory.cpp", "most_known"),
         ("offload/gpu_work.cpp", "most_named"),
+        ("table/piece_blocks.cpp", "most_free"),
     },
     "how far a program may be ahead": {
         ("collective/gpu/nccl_engine.cpp", "most_compared"),

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import waywiser
 from waywiser import table
+from waywiser.table import column_rounds
 
 
 def in_library(data: dict[str, Any], library: str) -> table.Columns:
@@ -63,6 +64,10 @@ def runs(group: waywiser.Group, chance: Any, library: str) -> None:
     """Rows in runs of chance lengths, of columns with one dimension and with two, in several inserts."""
     parts, unit = int(chance.integers(1, 3 * group.size + 1)), int(chance.choice([1, 4, 4096]))
     piece = int(chance.choice([1 << 10, 1 << 16, 1 << 27]))
+    # Runs by their units, one by one together, and from where they lie.
+    column_rounds._LONG = column_rounds._LONG_ODD = int(chance.choice([1, 1 << 40]))
+    column_rounds._WHOLE = int(chance.choice([1, 64, 1 << 40]))
+    column_rounds._FIRST = int(chance.choice([64, 4096, 1 << 27]))
     wanted: dict[int, list[Any]] = {part: [] for part in range(group.rank, parts, group.size)}
     moved = None
     for turn in range(2):
@@ -75,7 +80,8 @@ def runs(group: waywiser.Group, chance: Any, library: str) -> None:
                 cuts = zip(numpy.split(values[rank], numpy.cumsum(rows)[:-1]), to, strict=True)
                 wanted[part] += [cut for cut, owner in cuts if owner == part]
         mine = values[group.rank]
-        data = in_library({"v": mine, "pair": numpy.stack([mine, -mine], 1)}, library)
+        data = dict(in_library({"v": mine, "pair": numpy.stack([mine, -mine], 1)}, library))
+        data["v"] = in_library({"v": numpy.repeat(mine, 2)}, library)["v"][::2]  # with a stride
         moved = moved or table.ColumnShuffle(group, data, parts=parts, piece=piece)
         moved.insert(data, rows=lengths[group.rank], to=owners[group.rank])  # type: ignore[arg-type]
     assert moved is not None

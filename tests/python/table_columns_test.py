@@ -91,7 +91,7 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
         "rank 0: a merge of tables of arrays has one column of keys",
         "rank 0: suffix='': two columns of the result have one name",
         "rank 0: memory= is for tables on GPUs",
-        "rank 1: parts=0, memory=None, piece=134217728: each is at least 1",
+        "rank 1: parts=0, memory=None, piece=536870912: each is at least 1",
         "rank 1: rows= has 4 rows in 2 runs, to= 2 parts: not the table's",
         "rank 1: to= has parts that are not in 0 to 1",
         "rank 0: insert takes on=, or rows= and to=",

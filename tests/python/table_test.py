@@ -36,12 +36,25 @@ def test_one_rank_is_as_pyarrow_has_it() -> None:
 
 @pytest.mark.parametrize(
     ("ranks", "seeds"),
-    [(3, 4), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 10), (4, 20)))],
+    [
+        (3, 4),
+        (8, 1),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 10), (4, 20), (5, 4), (6, 4), (7, 4))),
+    ],
 )
 def test_every_call_is_as_pyarrow_has_it(ranks: int, seeds: int) -> None:
     code, lines, errors = finish(start("run", "-n", str(ranks), sys.executable, table_ranks.__file__, str(seeds)))
     assert (code, errors) == (0, "")
     assert lines == [f"{rank}: {seeds} of each are as pyarrow has them" for rank in range(ranks)]
+
+
+@pytest.mark.parametrize(("ranks", "seeds"), [(2, 3), pytest.param(4, 20, marks=pytest.mark.slow)])
+def test_every_call_is_as_polars_has_it(ranks: int, seeds: int) -> None:
+    pytest.importorskip("polars")
+    program = Path(__file__).with_name("table_polars_ranks.py")
+    code, lines, errors = finish(start("run", "-n", str(ranks), sys.executable, program, str(seeds)))
+    assert (code, errors) == (0, "")
+    assert lines == [f"{rank}: {seeds} of each are as polars has them" for rank in range(ranks)]
 
 
 @pytest.mark.slow

@@ -20,10 +20,10 @@ struct SentPiece {
   std::vector<PackedNode> nodes{{3, 0, {0, 24, 0}}};
   std::shared_ptr<std::byte> block;
 
-  explicit SentPiece(const MakeBlock& new_block) : block(new_block(64)) {
+  explicit SentPiece(PieceBlocks& blocks) : block(blocks.to_send(64)) {
     auto* keys = reinterpret_cast<std::int64_t*>(block.get());
     std::iota(keys, keys + 8, 0);
-    rows.hash = hash_of_bytes(block.get(), 64);
+    rows.hash = hash_of_block(block.get(), 64);
     end.hash = mixed(0, rows.hash);
   }
 };
@@ -40,8 +40,9 @@ Problems after_sending(const std::function<void(SentPiece&)>& change) {
       return static_cast<void>(group.barrier());
     }
     agreed_schema(group, [&] { return parse_schema(schema.get()); }, "a shuffle into 2 parts");
-    PieceExchange exchange(std::move(*group.split(0, 0)), host(0), 1, 1 << 14, [](ArrivedPiece&&) {});
-    SentPiece sent(exchange.new_block());
+    PieceBlocks blocks(nullptr, host(0));
+    PieceExchange exchange(std::move(*group.split(0, 0)), blocks, 1, 1 << 14, [](ArrivedPiece&&) {});
+    SentPiece sent(blocks);
     change(sent);
     exchange.send(1, sent.rows, sent.nodes, sent.block);
     exchange.send(1, sent.end, {}, {});

@@ -94,45 +94,54 @@ Numbers numbers_from(std::int64_t first, std::size_t count) {
   return numbers;
 }
 
-std::vector<std::string> on_virtual_gpus(const TestRanks::Body& body) {
-  TestRanks ranks(3);
-  ranks.virtual_gpus = 3;
+Problems on_virtual_gpus(const TestRanks::Body& body, int size = 3) {
+  TestRanks ranks(size);
+  ranks.virtual_gpus = size;
   return ranks.in_processes(body);
 }
 
 TEST(GpuShuffle, EachPartComesToTheGpuOfItsOwner) {
-  for (const bool with_text : {false, true})
-    EXPECT_EQ(on_virtual_gpus([&](Group& group) {
-                const TablesOnGpu tables(group, with_text);
-                const MadeUpSchema schema(tables.columns({}));
-                ShuffleOptions options{0, 1 << 15, 1 << 12};
-                options.place = tables.place();
-                Shuffle shuffle(group, schema.get(), options);
-                for (int part = 0; part < 3; ++part) {
-                  shuffle.insert(tables.batch(numbers_from(std::int64_t{1000} * group.rank(), 1000)), part);
-                  shuffle.insert(tables.batch({}), part);
-                  shuffle.insert(tables.batch({7}), part);
-                }
-                shuffle.finish();
-                require_that(shuffle.next() == group.rank(), "another part");
-                Numbers found, wanted;
-                for (const Batch& each : shuffle.extract(group.rank()))
-                  for (const std::int64_t key : tables.keys_of(each)) found.push_back(key);
-                for (int rank = 0; rank < 3; ++rank) {
-                  for (const std::int64_t key : numbers_from(std::int64_t{1000} * rank, 1000)) wanted.push_back(key);
-                  wanted.push_back(7);
-                }
-                require_that(found == wanted, "other rows");
-                require_that(!shuffle.next(), "a part is left");
-                const ShuffleCounts counts = shuffle.counts();
-                require_that((counts.peers[0].pieces_out > 2) == !with_text,
-                             "tables with offsets are not cut, others are");
-                const PathCounts& path = counts.peers[static_cast<std::size_t>((group.rank() + 1) % 3)].path;
-                require_that(path.ways.size() == 1 && path.ways[0].way == "direct", "another way than into the GPU");
-                require_that(path.seconds_out > 0 && path.seconds_in > 0, "the time of a path");
-                if (!with_text) require_that(counts.most_under_way <= options.budget + 2 * options.piece, "the budget");
-              }),
-              no_problems);
+  for (int size = 1; size <= 8; ++size) {
+    const bool with_text = size % 3 == 0;
+    EXPECT_EQ(on_virtual_gpus(
+                  [&](Group& group) {
+                    const TablesOnGpu tables(group, with_text);
+                    const MadeUpSchema schema(tables.columns({}));
+                    ShuffleOptions options{0, 1 << 15, 1 << 12};
+                    options.place = tables.place();
+                    Shuffle shuffle(group, schema.get(), options);
+                    for (int part = 0; part < size; ++part) {
+                      shuffle.insert(tables.batch(numbers_from(std::int64_t{1000} * group.rank(), 1000)), part);
+                      shuffle.insert(tables.batch({}), part);
+                      shuffle.insert(tables.batch({7}), part);
+                    }
+                    shuffle.finish();
+                    require_that(shuffle.next() == group.rank(), "another part");
+                    Numbers found, wanted;
+                    for (const Batch& each : shuffle.extract(group.rank()))
+                      for (const std::int64_t key : tables.keys_of(each)) found.push_back(key);
+                    for (int rank = 0; rank < size; ++rank) {
+                      for (const std::int64_t key : numbers_from(std::int64_t{1000} * rank, 1000))
+                        wanted.push_back(key);
+                      wanted.push_back(7);
+                    }
+                    require_that(found == wanted, "other rows");
+                    require_that(!shuffle.next(), "a part is left");
+                    const ShuffleCounts counts = shuffle.counts();
+                    require_that((counts.peers[0].pieces_out > 2) == !with_text,
+                                 "tables with offsets are not cut, others are");
+                    if (size == 1) return;
+                    const PathCounts& path = counts.peers[static_cast<std::size_t>((group.rank() + 1) % size)].path;
+                    require_that(path.ways.size() == 1 && path.ways[0].way == "direct",
+                                 "another way than into the GPU");
+                    require_that(path.seconds_out > 0 && path.seconds_in > 0, "the time of a path");
+                    if (!with_text)
+                      require_that(counts.most_under_way <= options.budget + 2 * options.piece, "the budget");
+                  },
+                  size),
+              no_problems)
+        << size;
+  }
 }
 
 TEST(GpuShuffle, WhatCopiesCannotDoIsRefused) {

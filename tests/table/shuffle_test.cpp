@@ -37,9 +37,9 @@ Keys extracted(Shuffle& shuffle, int part) {
 std::int64_t sum(const Keys& keys) { return std::accumulate(keys.begin(), keys.end(), std::int64_t{0}); }
 
 TEST(Shuffle, EveryRowComesToOneRankWithinTheBudget) {
-  for (const int size : {1, 2, 3, 4}) {
+  for (int size = 1; size <= 8; ++size) {
     TestRanks ranks(size);
-    ranks.virtual_gpus = size == 3 ? 3 : 0;  // tables of hosts, between ranks that have GPUs too
+    ranks.virtual_gpus = size % 3 == 0 ? size : 0;  // tables of hosts, between ranks that have GPUs too
     EXPECT_EQ(ranks.in_processes([&](Group& group) {
       constexpr std::size_t count = 5000;
       const MadeUpSchema schema(KeysAndTexts::columns({}));
@@ -181,23 +181,32 @@ TEST(Shuffle, WhatRanksDoNotShareIsRefusedAtAll) {
             no_problems);
 }
 
-TEST(Shuffle, ADeadRankIsAnErrorAtAll) {
-  TestRanks ranks(3);
-  const auto problems = ranks.in_processes([](Group& group) {
+// `last`: before rank 1 takes its part, which it alone has completed last; else between its inserts.
+Problems after_a_death(int size, bool last) {
+  return TestRanks(size).in_processes([last](Group& group) {
     const MadeUpSchema schema(KeysAndTexts::columns({}));
     Shuffle shuffle(group, schema.get(), small);
-    for (int insert = 0; insert < 100; ++insert) {
-      if (group.rank() == 1 && insert == 5) std::raise(SIGKILL);
+    for (int insert = 0; insert < 10; ++insert) {
+      if (group.rank() == 1 && insert == (last ? 9 : 5)) std::raise(SIGKILL);
       shuffle.insert(batch_of(keys_from(0, 1000)), first_column);
     }
     shuffle.finish();
-    while (const auto part = shuffle.next()) extracted(shuffle, *part);
+    while (const auto part = shuffle.next()) require_that(extracted(shuffle, *part).empty(), "a part is half there");
   });
-  ASSERT_EQ(problems.size(), 3u);
-  EXPECT_EQ(problems[1], "rank 1: signal 9");
-  for (const int rank : {0, 2})
-    EXPECT_NE(problems[static_cast<std::size_t>(rank)].find("rank 1"), std::string::npos)
-        << problems[static_cast<std::size_t>(rank)];
+}
+
+// The death is the reason that each names, not a wait that was too long.
+TEST(Shuffle, ADeadRankIsAnErrorAtAllAndNoPartIsHalfThere) {
+  for (const auto& [size, last] : {std::pair{2, false}, {3, false}, {3, true}, {8, true}}) {
+    const Problems problems = after_a_death(size, last);
+    ASSERT_EQ(problems.size(), static_cast<std::size_t>(size));
+    EXPECT_EQ(problems[1], "rank 1: signal 9");
+    for (std::size_t rank = 0; rank < problems.size(); ++rank) {
+      EXPECT_NE(problems[rank].find("rank 1"), std::string::npos) << problems[rank];
+      EXPECT_EQ(problems[rank].find("waited"), std::string::npos) << problems[rank];
+      EXPECT_EQ(problems[rank].find("half"), std::string::npos) << problems[rank];
+    }
+  }
 }
 
 TEST(Shuffle, CallsThatCannotBeRight) {

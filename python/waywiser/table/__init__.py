@@ -2,6 +2,7 @@
 
 from waywiser.table.column_shuffle import ColumnShuffle
 from waywiser.table.columns import Columns
+from waywiser.table.device_rows import DeviceRows, DeviceShuffle
 from waywiser.table.frames import Frame
 from waywiser.table.grouping import Aggregate, group_by
 from waywiser.table.merge import How, merge
@@ -15,6 +16,8 @@ __all__ = [
     "Aggregate",
     "ColumnShuffle",
     "Columns",
+    "DeviceRows",
+    "DeviceShuffle",
     "Frame",
     "How",
     "Order",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,26 +14,35 @@ from waywiser.table.columns import Columns, Library, part_of_rows, rows_of
 if TYPE_CHECKING:
     from waywiser.group.group import Group
 
-PIECE = 128 << 20  # bytes of one message, at most; two for each pair of ranks are under way
-_RUN = 16 << 10  # bytes that are gathered as one, at most
+PIECE = 512 << 20  # bytes of one message, at most; two for each pair of ranks are under way
+_FIRST = 128 << 20  # of the first one, whose rows are gathered before any move; each may be twice as long as the last
+_UNIT = 16 << 10  # bytes that are gathered as one by their number, at most
+_LONG = 32 << 20  # of runs in the middle: these are gathered one by one
+_LONG_ODD = 256 << 10  # the same where a unit would be a few rows
+_WHOLE = 256 << 20  # a run goes from where it lies
 
 
 class Sorted(NamedTuple):
-    """The rows of a rank by part: `order` has their numbers, in units of `unit` rows that stay together; None: they lie
-    in this order already. `counts`: the rows of each part.
+    """The rows of a rank by part, each part's in `runs` whose lengths all ranks are told. `order` has the numbers of
+    rows, in units of `unit` rows that stay together; None: run i of all begins at row `begins[i]`.
     """
 
     library: Library
     columns: Columns
+    runs: list[list[int]]
     order: Any
     unit: int
-    counts: list[int]
+    begins: list[int]
+
+    @property
+    def counts(self) -> list[int]:
+        return [sum(of_part) for of_part in self.runs]
 
 
 def by_keys(library: Library, columns: Columns, keys: Sequence[Any], parts: int) -> Sorted:
     """Each row by the hash of its keys."""
     order, counts = library.by_part(part_of_rows(library, keys, parts), parts)
-    return Sorted(library, columns, order, 1, counts)
+    return Sorted(library, columns, [[count] for count in counts], order, 1, [])
 
 
 def by_runs(library: Library, columns: Columns, rows: Sequence[int], to: Sequence[int], parts: int) -> Sorted:
@@ -44,29 +55,79 @@ def by_runs(library: Library, columns: Columns, rows: Sequence[int], to: Sequenc
         raise InputError(f"{told}: not the table's")
     if len(owners) and not 0 <= owners.min() <= owners.max() < parts:
         raise InputError(f"to= has parts that are not in 0 to {parts - 1}")
+    columns = {name: library.contiguous(array) for name, array in columns.items()}
     counts = numpy.bincount(owners, lengths, parts).astype(numpy.int64)
     if (numpy.diff(owners) >= 0).all():
-        return Sorted(library, columns, None, 1, counts.tolist())
+        return Sorted(library, columns, [[count] for count in counts.tolist()], None, 1, _before(counts.tolist()))
     widest = max(_row_bytes(each) for each in columns.values())
     unit = int(numpy.gcd.reduce(lengths)) or 1
-    if unit * widest > _RUN:
-        unit = math.gcd(unit, max(1, _RUN // widest))
+    if unit * widest > _UNIT:
+        unit = math.gcd(unit, max(1, _UNIT // widest))
     chosen = numpy.argsort(owners.astype(numpy.int16) if parts <= 1 << 15 else owners, kind="stable")
-    units, begins = lengths[chosen] // unit, (numpy.cumsum(lengths) - lengths)[chosen] // unit
+    begins = (numpy.cumsum(lengths) - lengths)[chosen]
+    in_order = lengths[chosen]
+    if lengths.sum() * widest >= len(lengths) * (_LONG if unit * widest > _UNIT // 4 else _LONG_ODD):
+        ends = numpy.cumsum(numpy.bincount(owners, minlength=parts))[:-1]
+        runs = [each.tolist() for each in numpy.split(in_order, ends)]
+        return Sorted(library, columns, runs, None, 1, begins.tolist())
+    units, begins = in_order // unit, begins // unit
     shift = library.numbers(begins - (numpy.cumsum(units) - units))
     order = library.repeat(shift, library.numbers(units)) + library.arange(int(units.sum()))
-    return Sorted(library, columns, order, unit, counts.tolist())
+    return Sorted(library, columns, [[count] for count in counts.tolist()], order, unit, [])
 
 
-def gathered(rows: Sorted, name: str, begin: int, end: int) -> Any:
-    """Of those in the order of parts."""
-    array, unit = rows.columns[name], rows.unit
-    if rows.order is None:
-        return array[begin:end]
-    if unit == 1:
-        return rows.library.take(array, rows.order[begin:end])
-    in_units = array.reshape(len(array) // unit, unit, *array.shape[1:])
-    return rows.library.take(in_units, rows.order[begin // unit : end // unit]).reshape(end - begin, *array.shape[1:])
+class _Gathering:
+    """Rows of a rank, which are in the order of parts from here on."""
+
+    def __init__(self, rows: Sorted) -> None:
+        self._rows = rows
+        self._firsts = _before([*itertools.chain.from_iterable(rows.runs)])
+
+    def rows(self, name: str, begin: int, end: int, into: Any = None) -> Any:
+        """A copy, or those of the table itself where they lie in one; with `into` copied there."""
+        library, array, unit = self._rows.library, self._rows.columns[name], self._rows.unit
+        if self._rows.order is None:
+            cuts = self._cuts(array, begin, end)
+            return cuts[0] if len(cuts) == 1 and into is None else library.in_one(cuts, into)
+        order = self._rows.order[begin // unit : end // unit]
+        if unit == 1:
+            return library.take(array, order, into)
+        shape = unit, *array.shape[1:]
+        into = None if into is None else into.reshape(len(order), *shape)
+        found = library.take(array.reshape(len(array) // unit, *shape), order, into)
+        return found.reshape(end - begin, *array.shape[1:])
+
+    def _cuts(self, array: Any, begin: int, end: int) -> list[Any]:
+        """Of the runs from row `begin` to row `end`."""
+        found = []
+        run = bisect_right(self._firsts, begin) - 1
+        while begin < end:
+            length = min(end, self._firsts[run + 1]) - begin
+            first = self._rows.begins[run] + begin - self._firsts[run]
+            if length > 0:
+                found.append(array[first : first + length])
+            begin, run = begin + length, run + 1
+        return found or [array[:0]]
+
+
+class _Told(NamedTuple):
+    """What a rank gives, as all ranks know it."""
+
+    unit: int
+    runs: list[list[int]]
+
+
+def _tell(group: Group, rows: Sorted, parts: int) -> list[_Told]:
+    """Of each rank."""
+    import numpy
+
+    numbers = [len(of_part) for of_part in rows.runs]
+    heads = group.all_gather(numpy.array([[rows.unit, *numbers]], numpy.int64)).reshape(group.size, parts + 1)
+    lengths = numpy.array([*itertools.chain.from_iterable(rows.runs)], numpy.int64)
+    every = iter(group.all_gather(lengths, counts=heads[:, 1:].sum(1).tolist()).tolist())
+    return [
+        _Told(unit, [[*itertools.islice(every, number)] for number in of_rank]) for unit, *of_rank in heads.tolist()
+    ]
 
 
 def rounds(
@@ -76,62 +137,88 @@ def rounds(
     at the same time: one part of each rank moves in a round, or, `together`, all in one. `group` has no other messages
     meanwhile.
     """
-    import numpy
-
-    told = group.all_gather(numpy.array([[rows.unit, *rows.counts]], numpy.int64)).reshape(group.size, parts + 1)
-    units, counts = told[:, 0].tolist(), told[:, 1:].tolist()
+    told, gathering = _tell(group, rows, parts), _Gathering(rows)
     at_once = parts if together else group.size
     for first in range(0, parts, at_once):
-        yield from _moved(group, rows, units, counts, range(first, min(first + at_once, parts)), piece)
+        yield from _moved(group, rows, told, gathering, range(first, min(first + at_once, parts)), piece)
 
 
 def _moved(
-    group: Group, rows: Sorted, units: list[int], counts: list[list[int]], parts: range, piece: int
+    group: Group, rows: Sorted, told: list[_Told], gathering: _Gathering, parts: range, piece: int
 ) -> list[tuple[int, dict[str, Any]]]:
-    """`units`, `counts`: of each rank. Two messages are under way in each direction between two ranks."""
+    """Two messages are under way in each direction between two ranks; what stays here is copied meanwhile."""
     rank, size = group.rank, group.size
     to_others = [(rank + distance) % size for distance in range(1, size)]
     gives: dict[int, list[tuple[str, int, int]]] = {to: [] for to in to_others}
     takes: dict[int, list[Any]] = {source: [] for source in to_others}
     found, mine = [], []
+    begins = _before(rows.counts)
     for part in parts:
-        begin, owner = sum(rows.counts[:part]), part % size
+        owner = part % size
         if owner != rank:
             for name, array in rows.columns.items():
-                cuts = _cuts(rows.counts[part], units[rank], array, piece)
-                gives[owner] += [(name, begin + cut.start, begin + cut.stop) for cut in cuts]
+                cuts = _cuts(told[rank], part, array, piece, len(gives[owner]))
+                gives[owner] += [(name, begins[part] + begin, begins[part] + end) for begin, end in cuts]
             continue
-        columns = {name: rows.library.empty(array, sum(each[part] for each in counts))
-                   for name, array in rows.columns.items()}  # fmt: skip
-        at = 0
-        for source, of_source in enumerate(counts):
+        counts = [sum(each.runs[part]) for each in told]
+        columns = {name: rows.library.empty(array, sum(counts)) for name, array in rows.columns.items()}
+        at = _before(counts)
+        for source, each in enumerate(told):
             for name, array in columns.items():
-                whole = array[at : at + of_source[part]]
-                if source == rank:
-                    mine.append((whole, name, begin))
-                else:
-                    takes[source] += [whole[cut] for cut in _cuts(len(whole), units[source], array, piece)]
-            at += of_source[part]
+                stays = source == rank
+                limits = (min(piece, _FIRST), 0) if stays else (piece, len(takes[source]))
+                for begin, end in _cuts(each, part, array, *limits):
+                    whole = array[at[source] + begin : at[source] + end]
+                    if stays:
+                        mine.append((name, begins[part] + begin, begins[part] + end, whole))
+                    else:
+                        takes[source].append(whole)
         found.append((part, columns))
     before: list[Any] = []
-    for turn in range(max((len(each) for each in (*gives.values(), *takes.values())), default=0)):
-        sent = [(to, gathered(rows, *gives[to][turn])) for to in to_others if turn < len(gives[to])]
+    turns = max((len(each) for each in (*gives.values(), *takes.values())), default=0)
+    for turn in range(turns):
+        sent = [(to, gathering.rows(*gives[to][turn])) for to in to_others if turn < len(gives[to])]
         now = [group.start_recv(takes[source][turn], source) for source in to_others if turn < len(takes[source])]
         now += [group.start_send(data, to) for to, data in sent]
-        for each in before:
-            each.wait()
+        for one in mine[turn * len(mine) // turns : (turn + 1) * len(mine) // turns]:
+            gathering.rows(*one)
+            for future in now:
+                future.done()  # so that they begin
+        for future in before:
+            future.wait()
         before = now
-    for whole, name, begin in mine:
-        whole[:] = gathered(rows, name, begin, begin + len(whole))
-    for each in before:
-        each.wait()
+    for one in mine if turns == 0 else []:
+        gathering.rows(*one)
+    for future in before:
+        future.wait()
     return found
 
 
-def _cuts(count: int, unit: int, array: Any, piece: int) -> list[slice]:
-    """Of `count` rows, at most `piece` bytes in each."""
-    step = max(1, piece // max(1, _row_bytes(array)) // unit) * unit
-    return [slice(begin, min(begin + step, count)) for begin in range(0, count, step)]
+def _cuts(told: _Told, part: int, array: Any, piece: int, sent: int) -> Iterator[tuple[int, int]]:
+    """Of the rows of a part, at most `piece` bytes in each: long runs alone, short ones together. `sent`: as many
+    messages come before.
+    """
+    width = max(1, _row_bytes(array))
+    limits = (min(piece, _FIRST << min(turn, 20)) for turn in itertools.count(sent))
+    steps = (max(1, limit // width // told.unit) * told.unit for limit in limits)
+    step = next(steps)
+    begin = at = 0
+    for length in told.runs[part]:
+        is_whole = length * width >= _WHOLE
+        if at > begin and (is_whole or at + length - begin > step):
+            yield begin, at
+            begin, step = at, next(steps)
+        at += length
+        while at - begin > step or (is_whole and at > begin):
+            yield begin, min(begin + step, at)
+            begin, step = min(begin + step, at), next(steps)
+    if at > begin:
+        yield begin, at
+
+
+def _before(counts: list[int]) -> list[int]:
+    """The sum of all before each, and of all."""
+    return [*itertools.accumulate(counts, initial=0)]
 
 
 def _row_bytes(array: Any) -> int:

@@ -40,8 +40,14 @@ class NumPyColumns:
     def arange(self, count: int) -> Any:
         return self.np.arange(count)
 
-    def take(self, array: Any, rows: Any) -> Any:
-        return self.np.take(array, rows, axis=0)
+    def take(self, array: Any, rows: Any, into: Any = None) -> Any:
+        return self.np.take(array, rows, axis=0, out=into)
+
+    def in_one(self, arrays: Sequence[Any], into: Any = None) -> Any:
+        return self.np.concatenate(arrays, out=into)
+
+    def contiguous(self, array: Any) -> Any:
+        return self.np.ascontiguousarray(array)
 
     def wide(self, key: Any) -> Any:
         """As int64, of which the bits above the key's are 0."""
@@ -76,7 +82,7 @@ class NumPyColumns:
         """One behind the other."""
         if len(tables) == 1:
             return dict(tables[0])
-        return {name: self.np.concatenate([each[name] for each in tables]) for name in tables[0]}
+        return {name: self.in_one([each[name] for each in tables]) for name in tables[0]}
 
     def to_host(self, array: Any) -> Any:
         return array
@@ -112,8 +118,14 @@ class TorchColumns:
     def arange(self, count: int) -> Any:
         return self.torch.arange(count, device=self.device)
 
-    def take(self, array: Any, rows: Any) -> Any:
-        return array.index_select(0, rows)
+    def take(self, array: Any, rows: Any, into: Any = None) -> Any:
+        return self.torch.index_select(array.detach(), 0, rows, out=into)
+
+    def in_one(self, arrays: Sequence[Any], into: Any = None) -> Any:
+        return self.torch.cat(arrays, out=into)
+
+    def contiguous(self, array: Any) -> Any:
+        return array.detach().contiguous()
 
     def wide(self, key: Any) -> Any:
         bits = 8 * key.element_size()
@@ -147,7 +159,7 @@ class TorchColumns:
     def joined(self, tables: Sequence[Columns]) -> dict[str, Any]:
         if len(tables) == 1:
             return dict(tables[0])
-        return {name: self.torch.cat([each[name] for each in tables]) for name in tables[0]}
+        return {name: self.in_one([each[name] for each in tables]) for name in tables[0]}
 
     def to_host(self, array: Any) -> Any:
         """A copy of an array of the GPU in page-locked memory, which `from_host` waits for; others stay."""

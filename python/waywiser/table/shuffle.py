@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from waywiser.errors import InputError, InputTypeError
 from waywiser.table.frames import Frame, arrow, given, names, places
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow
 
     from waywiser.group.group import Group
+
+Rows = TypeVar("Rows")  # as the tables that come out
 
 BUDGET, PIECE = 256 << 20, 1 << 20  # PIECE: without a plan
 
@@ -32,7 +34,7 @@ class Limits(NamedTuple):
 
     def check_parts(self, ranks: int) -> None:
         """Raises InputError unless each rank has as many parts as the others, which a whole result needs."""
-        if self.parts is not None and (_number("parts", self.parts, 1) % ranks):
+        if self.parts is not None and (number("parts", self.parts, 1) % ranks):
             raise InputError(f"parts={self.parts} is no multiple of {ranks}, the number of ranks")
 
 
@@ -63,7 +65,100 @@ class ShuffleCounts(NamedTuple):
     spilled: int
 
 
-class Shuffle:
+class ShuffleCalls(Generic[Rows]):
+    """What shuffles have in common, whatever their tables are."""
+
+    schema: pyarrow.Schema
+
+    def _start(
+        self, group: Group, make: Callable[[], Any], purpose: str, limits: Limits, gpu: int | None = None
+    ) -> None:
+        from waywiser import _core
+
+        parts, budget, piece, memory, spill = limits
+        schema, failed, count, sizes, kept, folder = None, "", 0, (BUDGET, 0), 0, ""
+        place: int | None = None
+        try:
+            count = 0 if parts is None else number("parts", parts, 1)
+            sizes = (
+                number("budget", budget, 1, 1 << 60),
+                0 if piece is None else number("piece", piece, 1, 1 << 60),
+            )
+            kept = 0 if memory is None else number("memory", memory, 1, 1 << 60)
+            folder = "" if spill is None else os.fspath(spill)
+            place = None if gpu is None else number("gpu", gpu)
+            schema = make().remove_metadata()
+        except Exception as error:  # the core raises it at all ranks
+            failed = str(error) or type(error).__name__
+        capsule = None if schema is None else schema.__arrow_c_schema__()
+        self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed, kept, folder, place)
+        assert schema is not None
+        self.schema = schema
+        self.parts: int = self._core.parts()
+        self._group, self._piece = group, self._core.piece()
+        self._began, self._seconds = time.perf_counter(), 0.0
+
+    def complete(self, part: int) -> None:
+        """This rank inserts no more into the part. Raises as insert."""
+        self._core.complete(number("part", part))
+
+    def finish(self) -> None:
+        """This rank inserts no more into any part. Raises as insert."""
+        self._core.finish()
+
+    def take_all(self) -> None:
+        """Finishes, then waits until all that comes to this rank has come, and all that it has sent is taken:
+        `extract` waits for nobody then, and the group is free for other calls. Raises as insert.
+        """
+        self.finish()
+        self._core.take_all()
+
+    def extract(self, part: int) -> Rows:
+        """The rows of a part of this rank. Raises as the class says."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[tuple[int, Rows]]:
+        """Finishes, then gives this rank's parts as they are completed: the number, the rows. Its end waits until all
+        that this rank has sent is taken.
+        """
+        self.finish()
+        while (part := self._core.next()) is not None:
+            yield part, self.extract(part)
+        if not self._seconds:
+            self._seconds = time.perf_counter() - self._began
+
+    def counts(self) -> ShuffleCounts:
+        """What this rank has done so far. Raises nothing."""
+        counts = self._core.counts()
+        peers = []
+        for *numbers, ways in counts["peers"]:
+            peers.append(PeerCounts._make([*numbers, [WayCounts(*way) for way in ways]]))
+        return ShuffleCounts(peers, counts["most_under_way"], counts["waited"], counts["spilled"])
+
+    def explain(self, size: int | None = None) -> dict[int, str]:
+        """The way of a piece of `size` bytes to each other rank, as `WayCounts` names it; without `size` of one as long
+        as pieces are at most. By the plan that the group has, or the defaults without one. Raises InputError.
+        """
+        size = self._piece if size is None else number("size", size, 1, 1 << 40)
+        return {to: self._core.way_to(to, size) for to in range(self._group.size) if to != self._group.rank}
+
+    def outcome(self) -> ShuffleOutcome:
+        """What all ranks have reached, from when the shuffle was made to the end of the loop over the parts, beside
+        bare messages of the same bytes, which this call sends. All ranks call it after the loop.
+
+        What the program does in the loop counts. Raises InputError before the end of the loop; else as the class says.
+        """
+        if not self._seconds:
+            raise InputError("outcome comes after the loop over the parts")
+        peers = self.counts().peers
+        rank = self._group.rank
+        out = [0 if to == rank else peer.bytes_out for to, peer in enumerate(peers)]
+        come = [0 if source == rank else peer.bytes_in for source, peer in enumerate(peers)]
+        paths = [PathOutcome(rank, to, peer.ways, peer.seconds_out) for to, peer in enumerate(peers) if peer.ways]
+        return outcome(self._group, out, come, self._seconds, self._piece, paths)
+
+
+class Shuffle(ShuffleCalls["pyarrow.Table"]):
     """Sends rows of tables to the ranks that own their parts: part `p` belongs to rank `p % group.size`.
 
     All ranks make it together, with the same `schema`: that of pyarrow, or a table that has it. `parts`: as many as
@@ -106,30 +201,6 @@ class Shuffle:
         made._start(group, make, purpose, limits)
         return made
 
-    def _start(self, group: Group, make: Callable[[], Any], purpose: str, limits: Limits) -> None:
-        from waywiser import _core
-
-        parts, budget, piece, memory, spill = limits
-        schema, failed, count, sizes, kept, folder = None, "", 0, (BUDGET, 0), 0, ""
-        try:
-            count = 0 if parts is None else _number("parts", parts, 1)
-            sizes = (
-                _number("budget", budget, 1, 1 << 60),
-                0 if piece is None else _number("piece", piece, 1, 1 << 60),
-            )
-            kept = 0 if memory is None else _number("memory", memory, 1, 1 << 60)
-            folder = "" if spill is None else os.fspath(spill)
-            schema = make().remove_metadata()
-        except Exception as error:  # the core raises it at all ranks
-            failed = str(error) or type(error).__name__
-        capsule = None if schema is None else schema.__arrow_c_schema__()
-        self._core = _core.Shuffle(group._core, capsule, count, *sizes, purpose, failed, kept, folder)
-        assert schema is not None
-        self.schema: pyarrow.Schema = schema
-        self.parts: int = self._core.parts()
-        self._group, self._piece = group, self._core.piece()
-        self._began, self._seconds = time.perf_counter(), 0.0
-
     def insert(self, data: Frame, *, on: str | Sequence[str] | None = None, part: int | None = None) -> None:
         """All rows into one part, or each by the hash of its columns `on`: rows with equal keys have one part, at any
         rank. Nulls are alike, as are all NaN, both zeros, and a value and its dictionary's.
@@ -148,22 +219,7 @@ class Shuffle:
             if keys is not None:
                 self._core.insert_by_hash(array, keys)
             else:
-                self._core.insert(array, _number("part", part))
-
-    def complete(self, part: int) -> None:
-        """This rank inserts no more into the part. Raises as insert."""
-        self._core.complete(_number("part", part))
-
-    def finish(self) -> None:
-        """This rank inserts no more into any part. Raises as insert."""
-        self._core.finish()
-
-    def take_all(self) -> None:
-        """Finishes, then waits until all that comes to this rank has come, and all that it has sent is taken:
-        `extract` waits for nobody then, and the group is free for other calls. Raises as insert.
-        """
-        self.finish()
-        self._core.take_all()
+                self._core.insert(array, number("part", part))
 
     def extract(self, part: int) -> pyarrow.Table:
         """The rows of a part of this rank, by the rank that gave them, then in the order of its inserts. Waits until
@@ -175,52 +231,12 @@ class Shuffle:
         pa = arrow()
         batches = [
             pa.RecordBatch._import_from_c_capsule(self.schema.__arrow_c_schema__(), array)
-            for array in self._core.extract(_number("part", part))
+            for array in self._core.extract(number("part", part))
         ]
         return pa.Table.from_batches(batches, self.schema)
 
-    def __iter__(self) -> Iterator[tuple[int, pyarrow.Table]]:
-        """Finishes, then gives this rank's parts as they are completed: the number, the rows. Its end waits until all
-        that this rank has sent is taken.
-        """
-        self.finish()
-        while (part := self._core.next()) is not None:
-            yield part, self.extract(part)
-        if not self._seconds:
-            self._seconds = time.perf_counter() - self._began
 
-    def counts(self) -> ShuffleCounts:
-        """What this rank has done so far. Raises nothing."""
-        counts = self._core.counts()
-        peers = []
-        for *numbers, ways in counts["peers"]:
-            peers.append(PeerCounts._make([*numbers, [WayCounts(*way) for way in ways]]))
-        return ShuffleCounts(peers, counts["most_under_way"], counts["waited"], counts["spilled"])
-
-    def explain(self, size: int | None = None) -> dict[int, str]:
-        """The way of a piece of `size` bytes to each other rank, as `WayCounts` names it; without `size` of one as long
-        as pieces are at most. By the plan that the group has, or the defaults without one. Raises InputError.
-        """
-        size = self._piece if size is None else _number("size", size, 1, 1 << 40)
-        return {to: self._core.way_to(to, size) for to in range(self._group.size) if to != self._group.rank}
-
-    def outcome(self) -> ShuffleOutcome:
-        """What all ranks have reached, from when the shuffle was made to the end of the loop over the parts, beside
-        bare messages of the same bytes, which this call sends. All ranks call it after the loop.
-
-        What the program does in the loop counts. Raises InputError before the end of the loop; else as the class says.
-        """
-        if not self._seconds:
-            raise InputError("outcome comes after the loop over the parts")
-        peers = self.counts().peers
-        rank = self._group.rank
-        out = [0 if to == rank else peer.bytes_out for to, peer in enumerate(peers)]
-        come = [0 if source == rank else peer.bytes_in for source, peer in enumerate(peers)]
-        paths = [PathOutcome(rank, to, peer.ways, peer.seconds_out) for to, peer in enumerate(peers) if peer.ways]
-        return outcome(self._group, out, come, self._seconds, self._piece, paths)
-
-
-def _number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:
+def number(name: str, value: Any, least: int = 0, end: int = 1 << 31) -> int:
     try:
         number = index(value)
     except TypeError:

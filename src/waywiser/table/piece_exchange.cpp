@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/device/platform.hpp"
 #include "waywiser/group/inside.hpp"
 
 namespace waywiser {
@@ -19,35 +17,13 @@ constexpr Bytes longest_block = Bytes{1} << 40;
 
 static_assert(sizeof(PieceHead) == head_words * 8 && sizeof(PackedNode) == node_words * 8);
 
-// A block may outlive the group.
-struct OfGpu {
-  std::shared_ptr<Platform> platform;
-  Memory memory;
-};
-
 bool is_done(Future& future) { return !future.is_under_way() || future.done(); }
 
 }  // namespace
 
-MakeBlock blocks_in(const Group& group, Place place) {
-  if (place.is_gpu())
-    return [platform = group.platform(), place](Bytes bytes) {
-      auto owner = std::make_shared<const OfGpu>(
-          OfGpu{platform, platform->allocate(place, std::max<Bytes>(bytes, 1), Allocation::gpu)});
-      std::byte* data = owner->memory.region().data;
-      return std::shared_ptr<std::byte>(std::move(owner), data);
-    };
-  return [](Bytes bytes) {
-    constexpr std::align_val_t alignment{packed_alignment};
-    auto* data = static_cast<std::byte*>(::operator new(std::max<Bytes>(bytes, 1), alignment));
-    return std::shared_ptr<std::byte>(data, [](std::byte* it) { ::operator delete(it, alignment); });
-  };
-}
-
-PieceExchange::PieceExchange(Group group, Place place, std::size_t nodes, Bytes budget, Arrival arrival)
+PieceExchange::PieceExchange(Group group, PieceBlocks& blocks, std::size_t nodes, Bytes budget, Arrival arrival)
     : group_(std::move(group)),
-      place_(place),
-      new_block_(blocks_in(group_, place)),
+      blocks_(blocks),
       words_(head_words + node_words * nodes),
       budget_(budget),
       arrival_(std::move(arrival)),
@@ -66,7 +42,7 @@ bool PieceExchange::Outgoing::is_over() { return is_done(head) && is_done(body);
 std::shared_ptr<std::byte> PieceExchange::block_out(Bytes bytes) {
   turn();
   while (out_ > 0 && out_ + bytes > budget_ / 2) wait();
-  return new_block_(bytes);
+  return blocks_.to_send(bytes);
 }
 
 void PieceExchange::send(int to, const PieceHead& head, const std::vector<PackedNode>& nodes,
@@ -104,7 +80,7 @@ void PieceExchange::note_sent(const Outgoing& piece) {
   out_ -= piece.bytes;
   const auto to = static_cast<std::size_t>(piece.to);
   paths_[to].seconds_out += busy_[to].out.end(now_seconds());
-  add_piece(paths_[to], message_way(group_, piece.to, place_, piece.bytes), piece.bytes);
+  add_piece(paths_[to], message_way(group_, piece.to, blocks_.place(), piece.bytes), piece.bytes);
 }
 
 void PieceExchange::wait() {
@@ -141,7 +117,7 @@ bool PieceExchange::move_on(Incoming& from) {
       if (in_ > 0 && in_ + bytes > budget_ / 2) return false;
       in_ += bytes;
       note();
-      from.block = new_block_(bytes);
+      from.block = blocks_.of_part(from.words[1], bytes);
       busy_[static_cast<std::size_t>(from.from)].in.begin(now_seconds());
       from.body = group_.recv(bytes_at(from.block, bytes), from.from, tag_of_body, Mode::begin);
       from.awaits = Awaits::body;
@@ -188,7 +164,7 @@ void PieceExchange::hand_over(Incoming& from) {
 }
 
 Elements PieceExchange::bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const {
-  return {Region{block.get(), bytes, place_}, DataType::uint8};
+  return {Region{block.get(), bytes, blocks_.place()}, DataType::uint8};
 }
 
 void PieceExchange::note() noexcept { most_ = std::max(most_, out_ + in_); }

@@ -9,6 +9,7 @@
 #include "waywiser/group/group.hpp"
 #include "waywiser/table/pack.hpp"
 #include "waywiser/table/path_counts.hpp"
+#include "waywiser/table/piece_blocks.hpp"
 
 namespace waywiser {
 
@@ -27,10 +28,6 @@ struct ArrivedPiece {
   std::shared_ptr<const std::byte> block;
 };
 
-// Makes a block at a multiple of 64 bytes.
-using MakeBlock = std::function<std::shared_ptr<std::byte>(Bytes)>;
-MakeBlock blocks_in(const Group& group, Place place);
-
 // Blocks of memory between all ranks of a group, each behind a message with its length. Bytes under way, out and
 // in, stay within a budget: a block out waits for room, and one that comes is asked for when there is room. A single
 // block may exceed it.
@@ -38,9 +35,8 @@ class PieceExchange {
  public:
   using Arrival = std::function<void(ArrivedPiece&&)>;
 
-  // `place`: of all blocks of this rank. `nodes`: of each piece. `arrival` gets pieces in the order in which each rank
-  // sent them.
-  PieceExchange(Group group, Place place, std::size_t nodes, Bytes budget, Arrival arrival);
+  // `blocks` must outlive it. `nodes`: of each piece. `arrival` gets pieces in the order in which each rank sent them.
+  PieceExchange(Group group, PieceBlocks& blocks, std::size_t nodes, Bytes budget, Arrival arrival);
 
   // Waits until a block of so many bytes may be under way.
   std::shared_ptr<std::byte> block_out(Bytes bytes);
@@ -53,7 +49,6 @@ class PieceExchange {
   // Nothing goes out any more, and every rank has sent its end.
   bool is_over() const noexcept { return outgoing_.empty() && open_ == 0; }
 
-  const MakeBlock& new_block() const noexcept { return new_block_; }
   Bytes most_under_way() const noexcept { return most_; }
   Seconds waited() const noexcept { return waited_; }
   // To and from each rank, of what has arrived.
@@ -88,8 +83,7 @@ class PieceExchange {
   Elements bytes_at(const std::shared_ptr<std::byte>& block, Bytes bytes) const;
 
   Group group_;
-  Place place_;
-  MakeBlock new_block_;
+  PieceBlocks& blocks_;
   std::size_t words_;
   Bytes budget_, out_ = 0, in_ = 0, most_ = 0;
   Arrival arrival_;

@@ -53,9 +53,12 @@ ShuffleWork::ShuffleWork(Group& group, const std::function<const ArrowSchema&()>
       taken_(schema_, options_, group.size(), group.rank()),
       by_part_(options_.parts),
       stream_(options_.place.is_gpu() ? group.platform()->open_stream(options_.place) : nullptr),
-      exchange_(own_group(group), options_.place, schema_.nodes(), options_.budget,
+      blocks_(options_.place.is_gpu() ? group.platform() : nullptr, options_.place),
+      exchange_(own_group(group), blocks_, schema_.nodes(), options_.budget,
                 [this](ArrivedPiece&& piece) { arrive(std::move(piece)); }) {
   counts_.peers.resize(static_cast<std::size_t>(group.size()));
+  blocks_.use_again(options_.piece);
+  if (options_.memory == 0) blocks_.keep_together(options_.parts);
 }
 
 ShuffleWork::~ShuffleWork() = default;
@@ -130,9 +133,10 @@ void ShuffleWork::send_rows(int part, std::int64_t rows, const std::vector<Packe
                             const Write& write) {
   const int to = owner_of(part);
   PieceHead head{PieceKind::rows, static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(rows), bytes, 0};
-  std::shared_ptr<std::byte> block = to == group_.rank() ? exchange_.new_block()(bytes) : exchange_.block_out(bytes);
+  std::shared_ptr<std::byte> block =
+      to == group_.rank() ? blocks_.of_part(head.part, bytes) : exchange_.block_out(bytes);
   write(block.get());
-  if (to != group_.rank()) head.hash = hash_of_block(block.get(), bytes);
+  if (to != group_.rank()) head.hash = stream_ ? 0 : hash_of_block(block.get(), bytes);
   given_[static_cast<std::size_t>(part)].sums.add(head.rows, head.hash);
   ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(to)];
   peer.rows_out += head.rows, peer.bytes_out += head.bytes, ++peer.pieces_out;
@@ -140,10 +144,6 @@ void ShuffleWork::send_rows(int part, std::int64_t rows, const std::vector<Packe
     arrive({to, head, nodes, std::move(block)});
   else
     exchange_.send(to, head, nodes, std::move(block));
-}
-
-std::uint64_t ShuffleWork::hash_of_block(const std::byte* block, Bytes bytes) const {
-  return stream_ ? 0 : hash_of_bytes(block, bytes);
 }
 
 void ShuffleWork::complete(int part) {
@@ -188,7 +188,8 @@ std::vector<Batch> ShuffleWork::extract(int part) {
   if (taken_.is_extracted(part)) refuse_shuffle("part " + std::to_string(part) + " is extracted already");
   while (!taken_.is_complete(part)) exchange_.wait();
   try {
-    return taken_.extract(part, exchange_.new_block());
+    blocks_.end_part(static_cast<std::uint64_t>(part));
+    return taken_.extract(part, blocks_);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::io) throw;
     fail(error);
@@ -228,7 +229,7 @@ void ShuffleWork::arrive(ArrivedPiece&& piece) {
 void ShuffleWork::take_rows(ArrivedPiece&& piece) {
   ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(piece.from)];
   peer.rows_in += piece.head.rows, peer.bytes_in += piece.head.bytes, ++peer.pieces_in;
-  if (!piece.block) piece.block = exchange_.new_block()(0);
+  if (!piece.block) piece.block = blocks_.alone(0);
   taken_.take_rows(std::move(piece));
 }
 

@@ -57,7 +57,6 @@ class ShuffleWork {
   // `write` fills a block with `bytes`.
   using Write = std::function<void(std::byte*)>;
   void send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes, const Write& write);
-  std::uint64_t hash_of_block(const std::byte* block, Bytes bytes) const;
   void arrive(ArrivedPiece&& piece);
   void take_rows(ArrivedPiece&& piece);
   void check_part(int part) const;
@@ -75,6 +74,7 @@ class ShuffleWork {
   bool is_finished_ = false;
   RowsByPart by_part_;
   std::unique_ptr<Stream> stream_;  // of the GPU
+  PieceBlocks blocks_;
   PieceExchange exchange_;
 };
 

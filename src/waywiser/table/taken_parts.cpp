@@ -34,7 +34,7 @@ TakenParts::TakenParts(const TableSchema& schema, const ShuffleOptions& options,
 void TakenParts::take_rows(ArrivedPiece&& piece) {
   Taken& here = taken_of(piece.head.part);
   const auto from = static_cast<std::size_t>(piece.from);
-  const std::uint64_t hash = !hashes_ || piece.from == rank_ ? 0 : hash_of_bytes(piece.block.get(), piece.head.bytes);
+  const std::uint64_t hash = !hashes_ || piece.from == rank_ ? 0 : hash_of_block(piece.block.get(), piece.head.bytes);
   Kept kept{batch_of(piece), {}};
   const std::uint64_t rows = piece.head.rows;
   if (memory_ > 0) {
@@ -94,7 +94,7 @@ std::optional<int> TakenParts::complete_part() const {
 
 bool TakenParts::are_all_extracted() const { return std::ranges::all_of(taken_, &Taken::is_extracted); }
 
-std::vector<Batch> TakenParts::extract(int part, const MakeBlock& new_block) {
+std::vector<Batch> TakenParts::extract(int part, const PieceBlocks& blocks) {
   Taken& here = taken_[static_cast<std::size_t>(part / ranks_)];
   here.is_extracted = true;
   held_ -= std::exchange(here.held, 0);
@@ -102,7 +102,7 @@ std::vector<Batch> TakenParts::extract(int part, const MakeBlock& new_block) {
   for (std::vector<Kept>& of_rank : here.pieces) {
     for (Kept& kept : of_rank) {
       if (here.file && !kept.piece.block) {
-        const std::shared_ptr<std::byte> block = new_block(kept.piece.head.bytes);
+        const std::shared_ptr<std::byte> block = blocks.alone(kept.piece.head.bytes);
         here.file->read(kept.begin, {block.get(), kept.piece.head.bytes, host(0)});
         kept.piece.block = block;
         kept.batch = batch_of(kept.piece);

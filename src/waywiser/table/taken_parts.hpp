@@ -39,8 +39,8 @@ class TakenParts {
   // The first part that all ranks have completed and that is not extracted.
   std::optional<int> complete_part() const;
   bool are_all_extracted() const;
-  // By the rank that gave them, then in its order. The part must be complete. `new_block`: for what is in a file.
-  std::vector<Batch> extract(int part, const MakeBlock& new_block);
+  // By the rank that gave them, then in its order. The part must be complete. `blocks`: for what is in a file.
+  std::vector<Batch> extract(int part, const PieceBlocks& blocks);
   // Bytes that have gone to files.
   Bytes spilled() const noexcept { return spilled_; }
 

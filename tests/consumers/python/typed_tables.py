@@ -41,6 +41,16 @@ def of_arrays(group: ww.Group) -> None:
     assert len(table.merge(group, data, data, "k", how="semi")) == len(table.shuffle(group, data, "k")) == 2
 
 
+def on_gpus(group: ww.Group, data: pa.Table) -> None:
+    try:
+        moved = table.DeviceShuffle(group, data.schema, gpu=0, parts=2, budget=1 << 20, piece=1 << 12)
+    except ww.UnavailableError:  # at all ranks: there is no GPU
+        return
+    moved.complete(0)
+    parts: dict[int, table.DeviceRows] = dict(moved)
+    assert [rows.rows for rows in parts.values()] == [0]
+
+
 def main() -> None:
     how: table.How = "inner"
     order: table.Order = "descending"
@@ -52,6 +62,7 @@ def main() -> None:
         assert len(table.partition(data, "k", 2)) == 2
         assert table.merge(group, data, table.shuffle(group, data, "k"), "k", how=how).num_rows <= 6
         assert table.group_by(group, data, "k", [("v", total)], parts=4, memory=1 << 30, spill="/tmp").num_rows <= 3
+        on_gpus(group, data)
         first = table.sort(group, data, [("k", order)])
         assert group.rank == 1 or first["k"][0].as_py() == 2
         print(f"rank {group.rank}: every call", flush=True)

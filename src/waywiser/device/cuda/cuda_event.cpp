@@ -4,6 +4,7 @@
 #include "waywiser/device/cuda/check.hpp"
 #include "waywiser/device/cuda/cuda_device.hpp"
 #include "waywiser/device/cuda/poll.hpp"
+#include "waywiser/device/foreign_event.hpp"
 
 namespace waywiser {
 
@@ -26,6 +27,15 @@ Seconds CudaEvent::since(const Event& earlier) const {
   float milliseconds = 0;
   check_cuda(cudaEventElapsedTime(&milliseconds, other->event_, event_), "cudaEventElapsedTime");
   return static_cast<Seconds>(milliseconds) * 1e-3;
+}
+
+void await_foreign_event(const void* event, Deadline deadline) {
+  const auto done = [&] {
+    const cudaError_t result = cudaEventQuery(*static_cast<const cudaEvent_t*>(event));
+    if (result != cudaErrorNotReady) check_cuda(result, "an event of another library");
+    return result == cudaSuccess;
+  };
+  if (!poll(done, deadline)) throw Error(ErrorKind::timeout, "an event of another library has not come in time");
 }
 
 }  // namespace waywiser
