@@ -16,7 +16,7 @@ import numpy as np
 
 from waywiser import _core
 from waywiser.plan import PlanRow
-from waywiser.tune.storage_tuning import CACHED, HOST, MANY, READ, WRITE, Turns, Why, keep, measured, room_in, ways_of
+from waywiser.tune.storage_tuning import CACHED, HOST, MANY, READ, WRITE, Turns, Why, keep, measured, processors, room_in, ways_of
 
 LEAST, MOST = 4 << 10, 64 << 20
 PARTS_MOST = 64 << 10
@@ -45,7 +45,7 @@ def judged(turns: Turns, rows: list[PlanRow], why: Why, work: str, size: int) ->
     (row,) = (
         row for row in rows if (row.memory, row.operation) == (HOST, work) and row.from_bytes <= size <= row.to_bytes
     )
-    first = times(turns, work, size, ways_of(HOST, work, size, why), LOOKS)
+    first = times(turns, work, size, ways_of(HOST, work, size, why, processors()), LOOKS)
     others = {way: statistics.median(of) for way, of in first.items() if way != row.way}
     rival = min(others, key=lambda way: others[way])
     second = times(turns, work, size, [row.way, rival], TURNS)

@@ -38,12 +38,12 @@ def quiet(*_: object) -> None:
 
 
 def test_ways_that_do_not_serve_are_left_out() -> None:
-    assert ways_of(HOST, READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap"]
-    assert ways_of(GPU, READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap", "cufile"]
-    larger = [way for way in ways_of(GPU, READ, 8 << 20, NONE) if "bounce=" in way]
-    assert larger and not set(larger) & set(ways_of(HOST, READ, 8 << 20, NONE))
-    assert not [way for way in ways_of(HOST, WRITE, 8 << 20, NONE) if way.startswith("mmap")]
-    assert {way.split("(")[0] for way in ways_of(HOST, MANY, 4096, {**NONE, "direct": (HOST, "no", "no")})} == {
+    assert ways_of(HOST, READ, 4096, NONE, 4) == ["buffered", "io_uring", "direct", "mmap"]
+    assert ways_of(GPU, READ, 4096, NONE, 4) == ["buffered", "io_uring", "direct", "mmap", "cufile"]
+    larger = [way for way in ways_of(GPU, READ, 8 << 20, NONE, 4) if "bounce=" in way]
+    assert larger and not set(larger) & set(ways_of(HOST, READ, 8 << 20, NONE, 4))
+    assert not [way for way in ways_of(HOST, WRITE, 8 << 20, NONE, 4) if way.startswith("mmap")]
+    assert {way.split("(")[0] for way in ways_of(HOST, MANY, 4096, {**NONE, "direct": (HOST, "no", "no")}, 4)} == {
         "buffered",
         "io_uring",
         "mmap",

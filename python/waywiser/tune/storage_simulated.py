@@ -15,7 +15,7 @@ ALL_SERVE: Why = {
     "mmap": (HOST, None, "only to read"),
     "cufile": (GPU, None, None),
 }
-_LARGEST_PART = 64 << 10
+_LARGEST_PART, _ANY_NUMBER = 64 << 10, 1 << 16
 
 
 def partner_of(asked: str) -> str:
@@ -31,9 +31,9 @@ def simulated_times(machine: str, asked: str) -> StorageTimes:
     for end in (HOST,) if storage.link_rate is None else (HOST, GPU):
         for work in WORKS:
             sizes = [size for size in SIZES if work != MANY or size <= _LARGEST_PART]
-            ways = dict.fromkeys(way for size in sizes for way in ways_of(end, work, size, ALL_SERVE))
-            for way in ways:
-                offered = [size for size in sizes if way in ways_of(end, work, size, ALL_SERVE)]
+            offers = {size: ways_of(end, work, size, ALL_SERVE, _ANY_NUMBER) for size in sizes}
+            for way in dict.fromkeys(way for ways in offers.values() for way in ways):
+                offered = [size for size, ways in offers.items() if way in ways]
                 points = [_point(size, seconds(storage, end, work, way, size)) for size in offered]
                 row = {"operation": work, "way": way, "points": points, "memory": end, "ranks": 2}
                 times.series.append({**row, "partner": times.storage})

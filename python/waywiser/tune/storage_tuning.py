@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -33,7 +34,7 @@ _SMALL = 64 << 10  # up to here one piece is all
 _LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
 # The first of each is the default: of equals the earlier one is taken.
 _WAYS = {
-    "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)"),
+    "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)", "(threads=16)"),
     "io_uring": (
         *("", "(registered=1)", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)"),
         "(chunk=1M,depth=16)",
@@ -42,31 +43,45 @@ _WAYS = {
     "mmap": ("", "(chunk=1M,threads=4)"),
     "cufile": ("", "(chunk=1M,threads=16)", "(chunk=4M,threads=8)", "(chunk=1G,threads=1)"),
 }
-# To memory of GPUs also through larger buffers.
+# To memory of GPUs also through other buffers, and several threads that each have their own.
 _BOUNCING = {
-    "buffered": ("(bounce=8M,threads=4)", "(bounce=32M,threads=16)"),
-    "io_uring": ("(bounce=8M)", "(bounce=32M,chunk=1M,depth=32)"),
-    "direct": ("(bounce=8M,chunk=1M,threads=8)",),
+    "buffered": (
+        *("(bounce=256K,lanes=4)", "(bounce=1M,lanes=4)", "(bounce=1M,lanes=8)", "(bounce=1M,lanes=16)"),
+        "(bounce=4M,lanes=8)",
+    ),
+    "io_uring": ("(bounce=8M)", "(bounce=8M,chunk=1M,depth=16,lanes=2)", "(bounce=32M,chunk=1M,depth=32)"),
+    "direct": ("(bounce=8M,chunk=1M,threads=8)", "(bounce=1M,lanes=8)"),
 }
+_BY_PROCESSORS = ("buffered", "mmap")  # whose threads copy, and do not wait for a device
+_THREADS = re.compile(r"(?:threads|lanes)=(\d+)")
 HOST, GPU = "host", "gpu"  # whose memory: the ends of a path besides the file
 Why = dict[str, tuple[str, str | None, str | None]]
 Case = tuple[str, str, int]  # memory, work, bytes
 
 
-def ways_of(memory: str, work: str, size: int, why: Why) -> list[str]:
+def processors() -> int:
+    """For the threads of this process."""
+    return len(os.sched_getaffinity(0))
+
+
+def ways_of(memory: str, work: str, size: int, why: Why, most_threads: int) -> list[str]:
     """Those to time. `why`: of each mechanism whose memory it serves, and why it does not read or write here. Those of
-    hosts serve GPUs through host memory."""
+    hosts serve GPUs through host memory. `most_threads`: as many as there are processors."""
     served = [
         name
         for name, (end, read, write) in why.items()
         if end in (memory, HOST) and (write if work == WRITE else read) is None
     ]
-    if work == MANY:
-        return [name + more for name in served for more in _WAYS[name][:3]]
-    if size <= _SMALL:
+    if size <= _SMALL and work != MANY:
         return [name + _WAYS[name][0] for name in served]
     more_to_gpus: dict[str, tuple[str, ...]] = _BOUNCING if memory == GPU else {}
-    return [name + more for name in served for more in (*_WAYS[name], *more_to_gpus.get(name, ()))]
+    more = {name: _WAYS[name][:3] if work == MANY else (*_WAYS[name], *more_to_gpus.get(name, ())) for name in served}
+    return [name + each for name in served for each in more[name] if _threads(name, each) <= most_threads]
+
+
+def _threads(name: str, parameters: str) -> int:
+    """Those that need a processor each."""
+    return max(map(int, _THREADS.findall(parameters)), default=1) if name in _BY_PROCESSORS else 1
 
 
 def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:
@@ -210,7 +225,7 @@ def measured(
             series: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
             slow: set[tuple[str, str, str]] = set()
             for (end, work, size), share in _shares(cases, seconds, show):
-                ways = [way for way in ways_of(end, work, size, why) if (end, work, way) not in slow]
+                ways = [way for way in ways_of(end, work, size, why, processors()) if (end, work, way) not in slow]
                 points = dict(_timed(turns, (end, work, size), ways, share))
                 for way, point in points.items():
                     series.setdefault((end, work, way), []).append(point)

@@ -43,9 +43,9 @@ struct [[gnu::visibility("hidden")]] File::Opened {
     const FileWays::Found found = ways.find(now, end, each);
     const auto begun = std::chrono::steady_clock::now();
     if (found.end == end)
-      found.road.run(use, file, parts);
+      found.roads.front()->run(use, file, parts);
     else
-      staging->run(found.road, use, file, parts, found.bounce);
+      staging->run(found.roads, use, file, parts, found.bounce);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
     if (found.times_of == end) look_at(found.ways, now, parts, spent.count());
   }

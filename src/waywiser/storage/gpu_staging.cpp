@@ -1,12 +1,14 @@
 #include "waywiser/storage/gpu_staging.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <utility>
 
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/policy/defaults.hpp"
 #include "waywiser/storage/pieces.hpp"
+#include "waywiser/storage/shared_out.hpp"
 
 namespace waywiser {
 namespace {
@@ -26,17 +28,15 @@ void GpuStaging::Lane::settle() noexcept {
   }
 }
 
-GpuStaging::Lane& GpuStaging::lane(Place gpu, Bytes chunk) {
-  Lane& found = lanes_[gpu];
-  if (!found.buffers.empty() && found.buffers.front().memory.region().bytes >= chunk) return found;
-  found.settle();
+void GpuStaging::prepare(Lane& lane, Place gpu, Bytes chunk) {
+  if (!lane.buffers.empty() && lane.buffers.front().memory.region().bytes >= chunk) return;
+  lane.settle();
   std::vector<Buffer> buffers;
   for (std::size_t i = 0; i < depth; ++i)
     buffers.push_back(
         {gpus_->allocate(gpus_->nearest_host(gpu.index), chunk, Allocation::pinned), gpus_->create_event(gpu)});
-  if (!found.stream) found.stream = gpus_->open_stream(gpu);
-  found.buffers = std::move(buffers);
-  return found;
+  if (!lane.stream) lane.stream = gpus_->open_stream(gpu);
+  lane.buffers = std::move(buffers);
 }
 
 std::vector<GpuStaging::Load> GpuStaging::loads_of(std::span<const FilePart> parts, Bytes chunk, Bytes block) {
@@ -53,23 +53,27 @@ std::vector<GpuStaging::Load> GpuStaging::loads_of(std::span<const FilePart> par
   return loads;
 }
 
-void GpuStaging::run(FileRoad& road, FileUse use, const StorageFile& file, std::span<const FilePart> parts,
-                     Bytes chunk) {
+void GpuStaging::run(std::span<const std::unique_ptr<FileRoad>> roads, FileUse use, const StorageFile& file,
+                     std::span<const FilePart> parts, Bytes chunk) {
   std::map<Place, std::vector<FilePart>> of_gpus;
   for (const FilePart& each : parts) of_gpus[each.memory.place].push_back(each);
   chunk = aligned(std::max(chunk, file.block()));
   for (const auto& [gpu, its_own] : of_gpus) {
-    Lane& of_gpu = lane(gpu, chunk);
     const std::vector<Load> loads = loads_of(its_own, chunk, file.block());
-    try {
-      if (use == FileUse::read)
-        read(of_gpu, road, file, loads);
-      else
-        write(of_gpu, road, file, loads);
-    } catch (...) {
-      of_gpu.settle();
-      throw;
-    }
+    const std::size_t used = std::min(roads.size(), loads.size());
+    std::deque<Lane>& lanes = lanes_[gpu];
+    while (lanes.size() < used) lanes.emplace_back();
+    for (std::size_t i = 0; i < used; ++i) prepare(lanes[i], gpu, chunk);
+    Queue queue(loads);
+    share_out(used, static_cast<unsigned>(used), [&](unsigned, std::size_t i) {
+      try {
+        (use == FileUse::read ? read : write)(lanes[i], *roads[i], file, queue);
+      } catch (...) {
+        queue.end();
+        lanes[i].settle();
+        throw;
+      }
+    });
   }
 }
 
@@ -83,33 +87,36 @@ std::vector<FilePart> GpuStaging::staged(const Load& load, const Buffer& buffer)
   return parts;
 }
 
-void GpuStaging::read(Lane& of_gpu, FileRoad& road, const StorageFile& file, const std::vector<Load>& loads) {
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    Buffer& buffer = of_gpu.buffers[i % depth];
-    if (i >= depth) buffer.copied->synchronize(Deadline::in(usual_timeout()));
-    const std::vector<FilePart> here = staged(loads[i], buffer);
+void GpuStaging::read(Lane& lane, FileRoad& road, const StorageFile& file, Queue& loads) {
+  std::size_t turn = 0;
+  for (; const Load* load = loads.take(); ++turn) {
+    Buffer& buffer = lane.buffers[turn % depth];
+    if (turn >= depth) buffer.copied->synchronize(Deadline::in(usual_timeout()));
+    const std::vector<FilePart> here = staged(*load, buffer);
     road.run(FileUse::read, file, here);
-    for (std::size_t k = 0; k < here.size(); ++k) of_gpu.stream->copy(loads[i][k].memory, here[k].memory);
-    of_gpu.stream->record(*buffer.copied);
+    for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy((*load)[k].memory, here[k].memory);
+    lane.stream->record(*buffer.copied);
   }
-  of_gpu.stream->synchronize(Deadline::in(usual_timeout()));
+  if (turn != 0) lane.stream->synchronize(Deadline::in(usual_timeout()));
 }
 
-void GpuStaging::write(Lane& of_gpu, FileRoad& road, const StorageFile& file, const std::vector<Load>& loads) {
-  const auto fetch = [&](std::size_t i) {
-    Buffer& buffer = of_gpu.buffers[i % depth];
-    const std::vector<FilePart> here = staged(loads[i], buffer);
-    for (std::size_t k = 0; k < here.size(); ++k) of_gpu.stream->copy(here[k].memory, loads[i][k].memory);
-    of_gpu.stream->record(*buffer.copied);
+void GpuStaging::write(Lane& lane, FileRoad& road, const StorageFile& file, Queue& loads) {
+  std::array<std::vector<FilePart>, depth> fetched;
+  std::size_t begun = 0;
+  const auto fetch = [&] {
+    const Load* load = loads.take();
+    if (load == nullptr) return;
+    Buffer& buffer = lane.buffers[begun % depth];
+    std::vector<FilePart>& here = fetched[begun++ % depth] = staged(*load, buffer);
+    for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy(here[k].memory, (*load)[k].memory);
+    lane.stream->record(*buffer.copied);
   };
-  for (std::size_t i = 0; i < std::min(depth, loads.size()); ++i) fetch(i);
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    Buffer& buffer = of_gpu.buffers[i % depth];
-    buffer.copied->synchronize(Deadline::in(usual_timeout()));
-    road.run(FileUse::write, file, staged(loads[i], buffer));
-    if (const std::size_t next = i + depth; next < loads.size()) fetch(next);
+  for (std::size_t i = 0; i < depth; ++i) fetch();
+  for (std::size_t i = 0; i < begun; ++i) {
+    lane.buffers[i % depth].copied->synchronize(Deadline::in(usual_timeout()));
+    road.run(FileUse::write, file, fetched[i % depth]);
+    fetch();
   }
-  of_gpu.stream->synchronize(Deadline::in(usual_timeout()));
 }
 
 }  // namespace waywiser

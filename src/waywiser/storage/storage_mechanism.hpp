@@ -29,8 +29,12 @@ struct StorageMechanism {
   FileEnd end = FileEnd::host;  // those of hosts serve GPUs by copies through host memory
 };
 
-// The size of the buffers through which the way serves GPUs. Throws invalid_input.
-Bytes bounce_of(const Way& way);
+// How a way serves GPUs: through so many lanes, each with a road and buffers of its own. Throws invalid_input.
+struct Bounce {
+  Bytes bytes = 0;  // of a buffer
+  unsigned lanes = 1;
+};
+Bounce bounce_of(const Way& way);
 
 // In their order: of equals the first is taken.
 std::span<const StorageMechanism> storage_mechanisms();
@@ -44,7 +48,7 @@ StorageMechanism io_uring_mechanism();
 StorageMechanism cufile_mechanism();
 
 // Reads the parameters `chunk` and, under the name `second`, how many: threads, or pieces under way; where GPUs go
-// through host memory, `bounce` is the size of a buffer.
+// through host memory, `bounce` and `lanes` are theirs.
 struct RoadShape {
   Bytes chunk = 0;
   unsigned count = 1;
