@@ -221,7 +221,7 @@ def still_in(times: dict[str, list[float]], turn: int) -> list[str]:
     return [
         name
         for name, of in times.items()
-        if turn < LOOKS or name in ("waywiser", THREADS_HALF, COPY_HALF) or min(of) <= SLOW * best
+        if turn < LOOKS or name in ("waywiser", THREADS_HALF, COPY_HALF) or min(of, default=0.0) <= SLOW * best
     ]
 
 
@@ -272,7 +272,8 @@ def main() -> int:
             one = results[-1]
             print(
                 f"{'cached' if cached else 'cold':<7}{size >> 10:>8} KiB {1e3 * one['seconds']['waywiser']:9.3f} ms  "
-                f"of the bound {one['of_bound']:.3f}, of both {one['of_both_halves']:.3f}  of {one['best_other']} {one['of_best_other']:.3f}  "
+                f"of the bound {one['of_bound']:.3f}, of both {one['of_both_halves']:.3f}  "
+                f"of {one['best_other']} {one['of_best_other']:.3f}  "
                 f"of threads to pinned {one['of_threads_to_pinned']:.3f}  ({one['rounds']} rounds)",
                 flush=True,
             )

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -12,37 +11,14 @@
 
 namespace waywiser {
 
-// Parts whose memory is a GPU's go through pinned host memory, in one or more lanes: each is a thread with a road, a
-// stream and buffers of its own. While it reads a file into one buffer, the copies from its others are under way. One
-// call at a time.
+// The pinned host memory through which parts in GPU memory go, for one call at a time.
 class GpuStaging {
  public:
   explicit GpuStaging(std::shared_ptr<Platform> gpus) : gpus_(std::move(gpus)) {}
 
-  // As FileRoad::run; also throws device and timeout. A lane for each road, as far as there is work for it. Buffers of
-  // `chunk` bytes, of which small parts share one.
-  void run(std::span<const std::unique_ptr<FileRoad>> roads, FileUse use, const StorageFile& file,
-           std::span<const FilePart> parts, Bytes chunk);
-
- private:
   struct Buffer {
     Memory memory;
     std::unique_ptr<Event> copied;
-  };
-  using Load = std::vector<FilePart>;  // pieces of parts, which one buffer takes together
-  // Loads, each for the lane that asks first.
-  class Queue {
-   public:
-    explicit Queue(const std::vector<Load>& loads) : loads_(loads) {}
-    const Load* take() noexcept {  // nullptr: no more
-      const std::size_t next = next_++;
-      return next < loads_.size() ? &loads_[next] : nullptr;
-    }
-    void end() noexcept { next_ = loads_.size(); }
-
-   private:
-    const std::vector<Load>& loads_;
-    std::atomic<std::size_t> next_{0};
   };
   // Work ends before its memory goes.
   struct Lane {
@@ -54,14 +30,32 @@ class GpuStaging {
     std::vector<Buffer> buffers;
     std::unique_ptr<Stream> stream;
   };
-  void prepare(Lane& lane, Place gpu, Bytes chunk);
-  static std::vector<Load> loads_of(std::span<const FilePart> parts, Bytes chunk, Bytes block);
-  static std::vector<FilePart> staged(const Load& load, const Buffer& buffer);  // the same in the buffer
-  static void read(Lane& lane, FileRoad& road, const StorageFile& file, Queue& loads);
-  static void write(Lane& lane, FileRoad& road, const StorageFile& file, Queue& loads);
+  // So many, each with a stream of this GPU and buffers of `chunk` bytes.
+  std::deque<Lane>& lanes(Place gpu, std::size_t count, Bytes chunk);
+  const std::shared_ptr<Platform>& gpus() const noexcept { return gpus_; }
 
+ private:
   std::shared_ptr<Platform> gpus_;
   std::map<Place, std::deque<Lane>> lanes_;
+};
+
+// The road of parts in the memory of one GPU, by roads to host memory: each is a lane, with a thread as far as there is
+// work for it, and buffers of `chunk` bytes, of which small parts share one. While a lane reads the file into one
+// buffer, the copies from its others are under way. Also throws device and timeout.
+class StagedRoad final : public FileRoad {
+ public:
+  StagedRoad(GpuStaging& staging, std::span<const std::unique_ptr<FileRoad>> roads, Bytes chunk)
+      : staging_(staging), roads_(roads), chunk_(chunk) {}
+
+  std::vector<FilePart> pieces(FileUse use, const StorageFile& file, std::span<const FilePart> parts) const override;
+  void move(FileUse use, const StorageFile& file, PieceQueue& pieces) override;
+
+ private:
+  Bytes buffer(const StorageFile& file) const;
+
+  GpuStaging& staging_;
+  std::span<const std::unique_ptr<FileRoad>> roads_;
+  Bytes chunk_;
 };
 
 }  // namespace waywiser

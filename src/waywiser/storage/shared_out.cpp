@@ -1,7 +1,5 @@
 #include "waywiser/storage/shared_out.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -12,6 +10,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/started_thread.hpp"
+#include "waywiser/storage/of_this_process.hpp"
 
 namespace waywiser {
 namespace {
@@ -65,24 +64,12 @@ class SharedWork {
 // Threads that stay until the process ends: to start one takes longer than to read a piece.
 class Helpers {
  public:
-  // A process that was forked has none of its parent's.
-  static Helpers& of_this_process() {
-    static std::mutex lock;
-    static std::atomic<Helpers*> here{nullptr};
-    Helpers* found = here;
-    if (found != nullptr && found->process_ == ::getpid()) return *found;
-    const std::lock_guard guard(lock);
-    if (here == nullptr || here.load()->process_ != ::getpid()) here = new Helpers;
-    return *here;
-  }
-
   // As workers 1 to `count`.
   void invite(const std::shared_ptr<SharedWork>& work, unsigned count) {
     std::unique_lock guard(lock_);
     for (unsigned worker = 1; worker <= count; ++worker) invited_.push_back({work, worker});
     try {
-      for (wanted_at_once_ += count; threads_ < wanted_at_once_; ++threads_)
-        started_thread([this] { run(); }).detach();
+      for (wanted_at_once_ += count; threads_ < wanted_at_once_; ++threads_) started_thread([this] { run(); }).detach();
     } catch (const Error&) {  // no memory for a thread: those that are there do the work
     }
     guard.unlock();
@@ -113,7 +100,6 @@ class Helpers {
     }
   }
 
-  pid_t process_ = ::getpid();
   std::mutex lock_;
   std::condition_variable come_;
   std::deque<Invitation> invited_;
@@ -129,11 +115,22 @@ void share_out(std::size_t count, unsigned threads, const std::function<void(uns
     return;
   }
   const auto shared = std::make_shared<SharedWork>(count, work);
-  Helpers& helpers = Helpers::of_this_process();
+  Helpers& helpers = of_this_process<Helpers>();
   helpers.invite(shared, workers - 1);
   shared->take(0);
   helpers.withdraw(shared, workers - 1);
   shared->close();
+}
+
+void share_out(PieceQueue& pieces, unsigned threads, const std::function<void(unsigned, const FilePart&)>& work) {
+  share_out(std::min<std::size_t>(threads, pieces.all().size()), threads, [&](unsigned, std::size_t worker) {
+    try {
+      while (const FilePart* piece = pieces.take()) work(static_cast<unsigned>(worker), *piece);
+    } catch (...) {
+      pieces.withdraw();
+      throw;
+    }
+  });
 }
 
 }  // namespace waywiser

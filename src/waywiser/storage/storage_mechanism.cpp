@@ -14,6 +14,12 @@ constexpr unsigned most_at_once = 1024, most_lanes = 64;
 
 }  // namespace
 
+void FileRoad::run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) {
+  PieceQueue queue(pieces(use, file, parts));
+  move(use, file, queue);
+  finish(use, file, parts);
+}
+
 std::span<const StorageMechanism> storage_mechanisms() {
   static const std::array table{buffered_mechanism(), io_uring_mechanism(), direct_mechanism(), mapped_mechanism(),
                                 cufile_mechanism()};

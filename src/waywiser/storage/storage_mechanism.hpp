@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "waywiser/base/way.hpp"
+#include "waywiser/storage/pieces.hpp"
 #include "waywiser/storage/storage_file.hpp"
 
 namespace waywiser {
@@ -16,7 +17,13 @@ class FileRoad {
  public:
   virtual ~FileRoad() = default;
   // All bytes of all parts. Throws io with path and offset; what was read is no result then.
-  virtual void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) = 0;
+  void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts);
+
+  // The same in steps: the pieces in which it moves parts; those that it can take; what no piece has.
+  virtual std::vector<FilePart> pieces(FileUse use, const StorageFile& file, std::span<const FilePart> parts) const = 0;
+  // Throws as run(); nobody takes any more of the pieces then.
+  virtual void move(FileUse use, const StorageFile& file, PieceQueue& pieces) = 0;
+  virtual void finish(FileUse /*use*/, const StorageFile& /*file*/, std::span<const FilePart> /*parts*/) {}
 };
 
 // Whose memory the parts of a call are in.
