@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Files into one GPU by the plan of `tune --storage`, beside cuFile, kvikio, NIXL and many threads that read, in turns:
 from the device and cached, 64 KiB to 1 GiB, all bytes compared; and the two halves of the way, file to pinned memory
-and pinned memory to the GPU. `files_into_gpu.py FOLDER [--tune S] [--seconds S] [--json FILE]`, by a Python that has
+and pinned memory to the GPU. `files_into_gpu.py FOLDER [--tune S | --plan FILE] [--seconds S] [--json FILE]`, by a Python that has
 PyTorch and this package; kvikio and NIXL take part where they are installed.
 """
 
@@ -24,7 +24,8 @@ import torch
 
 import waywiser as ww
 from waywiser import _core
-from waywiser.tune.storage_tuning import keep, measured
+from waywiser.plan import read_plan
+from waywiser.tune.storage_tuning import StorageTimes, keep, measured
 
 MIB = 1 << 20
 SIZES = (64 << 10, 256 << 10, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB)
@@ -233,7 +234,7 @@ def case(race: Race, size: int, cached: bool, until: float) -> dict[str, Any]:
         if turn and time.monotonic() > until:
             break
         names = [name for name in still_in(times, turn) if name in race.reads]
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        for name in draw.permutation(names).tolist():
             try:
                 times[name].append(race.one(name, size, offset, cached))
             except (RuntimeError, OSError) as error:
@@ -252,22 +253,30 @@ def case(race: Race, size: int, cached: bool, until: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def effort(size: int) -> float:
+    """In proportion to the time that a case has."""
+    return float(max(1.0, size / (64 * MIB)) ** 0.75)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tune", type=float, default=60, help="seconds of tune --storage")
+    parser.add_argument("--plan", type=Path, help="of an earlier tune --storage, in place of one of this run")
     parser.add_argument("--seconds", type=float, default=100, help="of the comparison")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    found = measured(asked.folder, asked.tune, lambda *_: None, gpus=ww.cuda_gpus())
+    found = StorageTimes(asked.plan.name) if asked.plan else None
+    if found is None:
+        found = measured(asked.folder, asked.tune, lambda *_: None, gpus=ww.cuda_gpus())
     with tempfile.TemporaryDirectory(prefix="waywiser-gpu-files-", dir=asked.folder) as inside:
-        plan = Path(inside) / "plan.json"
-        rows = keep(plan, found)
+        plan = asked.plan or Path(inside) / "plan.json"
+        rows = list(read_plan(plan.read_bytes(), str(plan)).rows) if asked.plan else keep(plan, found)
         race = Race(Memory(Path(inside) / "file"), plan)
-        cases = [(size, cached) for size in SIZES for cached in (True, False)]
+        cases = [(size, cached) for cached in (True, False) for size in SIZES]
         begin, results = time.monotonic(), []
         for done, (size, cached) in enumerate(cases, 1):
-            share = sum(range(done + 1)) / sum(range(len(cases) + 1))  # large ones take longer
+            share = sum(effort(size) for size, _ in cases[:done]) / sum(effort(size) for size, _ in cases)
             results.append(case(race, size, cached, begin + asked.seconds * share))
             one = results[-1]
             print(

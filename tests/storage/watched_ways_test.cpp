@@ -99,7 +99,8 @@ TEST(WatchedWays, AFewPartsOfACallCountAsSixtyFour) {
 
 TEST(WatchedWays, SectionsTakeHalfASecondAtMost) {
   const WatchedWays fast = three();
-  EXPECT_EQ(fast.section(1 << 30), Bytes{64} << 20);
+  EXPECT_EQ(fast.section(1 << 30), Bytes{512} << 20);
+  EXPECT_EQ(fast.section(megabyte), megabyte);
   const WatchedWays slow({{parse_way("a"), 1}, {parse_way("b"), 1.5}}, {{megabyte, 0.1}});
   EXPECT_EQ(slow.section(1 << 30), Bytes{4} << 20);
   EXPECT_EQ(slow.section(megabyte, 1000), 64u);

@@ -107,7 +107,9 @@ def storage_of(topology: Topology, asked: str) -> Storage:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
+    """Bytes of a piece, how many at once; the buffer and lanes of GPUs."""
+
     mechanism: str
     chunk: int
     count: int
@@ -115,19 +117,20 @@ class _Shape:
     lanes: int
 
 
-def _shape(way: str) -> _Shape:
+def shape_of(way: str) -> Shape:
+    """What a way to a file does, with what it does where it does not say it."""
     found = re.fullmatch(r"(\w+)(?:\((.*)\))?", way)
     assert found is not None
     given = dict(each.split("=") for each in (found[2] or "").split(",") if each)
     chunk, count = _SHAPES[found[1]]
     count = int(given.get("threads") or given.get("depth") or count)
     chunk, bounce = (parse_bytes(given.get(key, str(size))) for key, size in (("chunk", chunk), ("bounce", _BOUNCE)))
-    return _Shape(found[1], chunk, count, bounce, int(given.get("lanes", 1)))
+    return Shape(found[1], chunk, count, bounce, int(given.get("lanes", 1)))
 
 
 def seconds(storage: Storage, memory: str, work: str, way: str, nbytes: int) -> float:
     """Of a part of so many bytes; of one of 256 for `file_read_many`."""
-    shape = _shape(way)
+    shape = shape_of(way)
     together = _PARTS if work == "file_read_many" else 1
     whole = nbytes * together
     if memory == "gpu" and storage.link_rate is not None:
@@ -137,7 +140,7 @@ def seconds(storage: Storage, memory: str, work: str, way: str, nbytes: int) -> 
     return _to_host(storage, work, shape, whole, together) / together
 
 
-def _to_gpu(storage: Storage, work: str, shape: _Shape, whole: int, parts_of_load: int) -> float:
+def _to_gpu(storage: Storage, work: str, shape: Shape, whole: int, parts_of_load: int) -> float:
     assert storage.link_rate is not None
     buffer = min(whole, shape.bounce)
     loads = math.ceil(whole / buffer)
@@ -160,7 +163,7 @@ def _device(storage: Storage, write: bool, nbytes: int, piece: int, at_once: int
     return latency + max(nbytes / (storage.devices * rate), pieces / (storage.devices * iops), alone)
 
 
-def _to_host(storage: Storage, work: str, shape: _Shape, nbytes: int, parts_of_call: int) -> float:
+def _to_host(storage: Storage, work: str, shape: Shape, nbytes: int, parts_of_call: int) -> float:
     host = {name: float(row["value"]) for name, row in _file()["host"].items()}
     part = nbytes // parts_of_call
     piece = min(shape.chunk, part)

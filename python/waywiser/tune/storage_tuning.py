@@ -17,6 +17,7 @@ import waywiser._core as _core
 from waywiser.errors import CorruptionError, Error, InputError
 from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import PlanRow
+from waywiser.simulator.storage import shape_of
 
 if TYPE_CHECKING:
     import numpy
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 READ, CACHED, MANY, WRITE = "file_read", "file_read_cached", "file_read_many", "file_write"
 WORKS = (READ, CACHED, MANY, WRITE)
-SIZES = (4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20)
+SIZES = (4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _MOST_BYTES, _LEAST_BYTES = 128 << 20, 8 << 20  # of the file that is read
 _OF_FREE = 10  # at most this part of the free space, and twice: the file that is read, and one that is written
 _PARTS, _LARGEST_PART = 256, 64 << 10  # of one call for many
 _SMALL = 64 << 10  # up to here one piece is all
-_LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
+_LOOKS, _HOPELESS = 3, 2.0  # rounds of all; who is that much slower than the fastest has one
+_LEAST, _MOST, _RIVAL = 5, 61, 1.3  # rounds of those that were no slower than that, once
 # The first of each is the default: of equals the earlier one is taken.
 _WAYS = {
     "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)", "(threads=16)"),
@@ -84,6 +86,16 @@ def _threads(name: str, parameters: str) -> int:
     return max(map(int, _THREADS.findall(parameters)), default=1) if name in _BY_PROCESSORS else 1
 
 
+def _alike(memory: str, work: str, way: str, size: int) -> tuple[object, ...]:
+    """Equal for ways that do the same at this size: one piece needs no second thread."""
+    shape, whole = shape_of(way), size * (_PARTS if work == MANY else 1)
+    through_host = memory == GPU and shape.mechanism != "cufile"
+    load = min(whole, shape.bounce) if through_host else whole
+    piece = min(shape.chunk, size, load)
+    lanes = min(shape.lanes, -(-whole // load)) if through_host else 1
+    return shape.mechanism, "registered" in way, piece, min(shape.count, -(-load // piece)), load, lanes
+
+
 def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:
     """A note on whether cuFile really goes past the host here; nothing where it is not measured."""
     if GPU not in ends or why["cufile"][1] is not None:
@@ -111,6 +123,7 @@ class Turns:
 
         self._draw = numpy.random.default_rng(0)
         self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
+        self._memory = numpy.empty(max(nbytes, _PARTS * _LARGEST_PART), numpy.uint8)
         self._folder, self.path = folder, str(folder / "read")
         made = _core.File(self.path, True, _core.FilePlan(), "buffered")
         made.write([(0, self._bytes, None)])
@@ -134,12 +147,15 @@ class Turns:
             self._files[memory, way] = _core.File(self.path, False, _core.FilePlan(), way, self._core_gpus(memory))
         return self._files[memory, way]
 
-    def _array(self, memory: str, size: int) -> Any:
+    def _array(self, memory: str, at: int, size: int) -> Any:
+        """Zeros; of hosts in memory that has been used before."""
         import numpy
 
         if memory == GPU and self._gpus is not None:
             return self._gpus.array(numpy.zeros(size, numpy.uint8))
-        return numpy.zeros(size, numpy.uint8)
+        into = self._memory[at : at + size]
+        into[:] = 0
+        return into
 
     def _read(self, memory: str, work: str, way: str, size: int) -> float:
         import numpy
@@ -147,7 +163,8 @@ class Turns:
         count = _PARTS if work == MANY else 1
         blocks = (len(self._bytes) - size) // 4096 + 1
         offsets = [int(block) * 4096 for block in self._draw.integers(0, blocks, count)]
-        parts = [(offset, self._array(memory, size), None) for offset in offsets]
+        step = -(-size // 4096) * 4096
+        parts = [(offset, self._array(memory, i * step, size), None) for i, offset in enumerate(offsets)]
         file = self._file(memory, way)
         if work == CACHED:
             self._file(HOST, "buffered").read([(offset, numpy.empty(size, numpy.uint8), None) for offset in offsets])
@@ -226,7 +243,7 @@ def measured(
             slow: set[tuple[str, str, str]] = set()
             for (end, work, size), share in _shares(cases, seconds, show):
                 ways = [way for way in ways_of(end, work, size, why, processors()) if (end, work, way) not in slow]
-                points = dict(_timed(turns, (end, work, size), ways, share))
+                points = _timed(turns, (end, work, size), ways, share)
                 for way, point in points.items():
                     series.setdefault((end, work, way), []).append(point)
                 slow |= {(end, work, way) for way in _slow(points)} if size > _SMALL else set()
@@ -249,7 +266,26 @@ def _shares(cases: Sequence[Case], seconds: float, show: Show) -> Iterator[tuple
     show(len(cases), len(cases), 0.0, "")
 
 
-def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
+def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> dict[str, dict[str, Any]]:
+    """Points of a profile. Ways that do the same are timed as one; those that may be the fastest have most of the time,
+    and their points are of that part alone."""
+    memory, work, size = case
+    firsts: dict[tuple[object, ...], str] = {}
+    stands_for = {way: firsts.setdefault(_alike(memory, work, way, size), way) for way in ways}
+    until = time.monotonic() + max(seconds, 0.0)
+    points = _contest(turns, case, list(firsts.values()), 1 if seconds <= 0 else _LOOKS, _LOOKS, seconds / 2)
+    best = min((one.median for one in points.values()), default=0.0)
+    rivals = [way for way, one in points.items() if min(one.samples) <= _RIVAL * best]
+    if seconds > 0:
+        points |= _contest(turns, case, rivals, _LEAST, _MOST, until - time.monotonic())
+    found = {way: json.loads(one.point(size)) for way, one in points.items()}
+    return {way: found[first] for way, first in stands_for.items() if first in found}
+
+
+def _contest(
+    turns: Turns, case: Case, ways: Sequence[str], least: int, most: int, seconds: float
+) -> dict[str, _core.Contender]:
+    """Of those that serve the case, in rounds."""
     memory, work, size = case
 
     def take(which: int, _calls: int, _counts: bool) -> list[float] | None:
@@ -260,13 +296,10 @@ def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> Ite
         except Error:
             return None
 
-    least = _LEAST if seconds > 0 else 1
     found = _core.contest(
-        len(ways), take, least=least, most=_MOST, seconds=max(seconds, 0.0), looks=1, hopeless=_HOPELESS
+        len(ways), take, least=least, most=most, seconds=max(seconds, 0.0), looks=1, hopeless=_HOPELESS
     )
-    for way, one in zip(ways, found, strict=True):
-        if one.offered and one.samples:
-            yield way, json.loads(one.point(size))
+    return {way: one for way, one in zip(ways, found, strict=True) if one.offered and one.samples}
 
 
 def _slow(points: dict[str, dict[str, Any]]) -> set[str]:

@@ -17,50 +17,15 @@ constexpr Bytes aligned_to = 4096;  // for direct access
 
 Bytes aligned(Bytes bytes) { return (bytes + aligned_to - 1) / aligned_to * aligned_to; }
 
-// The pieces that one buffer takes together, and where they are in it.
-struct Load {
-  Load() = default;
-  Load(std::span<const FilePart> pieces, const GpuStaging::Buffer& buffer) : there(pieces) {
-    Bytes at = 0;
-    for (const FilePart& each : pieces) {
-      here.push_back({each.offset, buffer.memory.region().slice(at, each.memory.bytes)});
-      at += aligned(each.memory.bytes);
-    }
-  }
-  std::span<const FilePart> there;
+// Pieces that one buffer takes together, in the buffer.
+std::vector<FilePart> staged(std::span<const FilePart> pieces, const GpuStaging::Buffer& buffer) {
   std::vector<FilePart> here;
-};
-
-void read_by(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces, Bytes chunk) {
-  for (std::size_t turn = 0;; ++turn) {
-    GpuStaging::Buffer& buffer = lane.buffers[turn % depth];
-    if (turn >= depth) buffer.copied->synchronize(Deadline::in(usual_timeout()));
-    const Load load(pieces.take_load(chunk, aligned_to), buffer);
-    if (load.here.empty()) break;
-    road.run(FileUse::read, file, load.here);
-    for (std::size_t k = 0; k < load.here.size(); ++k) lane.stream->copy(load.there[k].memory, load.here[k].memory);
-    lane.stream->record(*buffer.copied);
+  Bytes at = 0;
+  for (const FilePart& each : pieces) {
+    here.push_back({each.offset, buffer.memory.region().slice(at, each.memory.bytes)});
+    at += aligned(each.memory.bytes);
   }
-  lane.stream->synchronize(Deadline::in(usual_timeout()));
-}
-
-void write_by(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces, Bytes chunk) {
-  std::array<Load, depth> loads;
-  std::size_t begun = 0;
-  const auto fetch = [&] {
-    GpuStaging::Buffer& buffer = lane.buffers[begun % depth];
-    Load load(pieces.take_load(chunk, aligned_to), buffer);
-    if (load.here.empty()) return;
-    for (std::size_t k = 0; k < load.here.size(); ++k) lane.stream->copy(load.here[k].memory, load.there[k].memory);
-    lane.stream->record(*buffer.copied);
-    loads[begun++ % depth] = std::move(load);
-  };
-  for (std::size_t i = 0; i < depth; ++i) fetch();
-  for (std::size_t i = 0; i < begun; ++i) {
-    lane.buffers[i % depth].copied->synchronize(Deadline::in(usual_timeout()));
-    road.run(FileUse::write, file, loads[i % depth].here);
-    fetch();
-  }
+  return here;
 }
 
 }  // namespace
@@ -73,38 +38,82 @@ void GpuStaging::Lane::settle() noexcept {
   }
 }
 
-std::deque<GpuStaging::Lane>& GpuStaging::lanes(Place gpu, std::size_t count, Bytes chunk) {
+std::deque<GpuStaging::Lane>& GpuStaging::lanes(Place gpu, std::size_t count) {
   std::deque<Lane>& found = lanes_[gpu];
-  while (found.size() < count) found.emplace_back();
-  for (std::size_t lane = 0; lane < count; ++lane) {
-    if (!found[lane].buffers.empty() && found[lane].buffers.front().memory.region().bytes >= chunk) continue;
-    found[lane].settle();
-    std::vector<Buffer> buffers;
-    for (std::size_t i = 0; i < depth; ++i)
-      buffers.push_back(
-          {gpus_->allocate(gpus_->nearest_host(gpu.index), chunk, Allocation::pinned), gpus_->create_event(gpu)});
-    if (!found[lane].stream) found[lane].stream = gpus_->open_stream(gpu);
-    found[lane].buffers = std::move(buffers);
+  while (found.size() < count) {
+    found.emplace_back();
+    found.back().stream = gpus_->open_stream(gpu);
   }
   return found;
 }
 
-Bytes StagedRoad::buffer(const StorageFile& file) const { return aligned(std::max(chunk_, file.block())); }
+GpuStaging::Buffer& GpuStaging::buffer(Lane& lane, std::size_t turn, Bytes bytes) const {
+  const Place gpu = lane.stream->place();
+  if (lane.buffers.size() <= turn % depth) lane.buffers.emplace_back();
+  Buffer& found = lane.buffers[turn % depth];
+  if (found.in_use) found.copied->synchronize(Deadline::in(usual_timeout()));
+  found.in_use = false;
+  if (found.memory.region().bytes < bytes)
+    found.memory = gpus_->allocate(gpus_->nearest_host(gpu.index), bytes, Allocation::pinned);
+  if (!found.copied) found.copied = gpus_->create_event(gpu);
+  return found;
+}
+
+Bytes StagedRoad::most_of_a_load(const StorageFile& file) const { return aligned(std::max(chunk_, file.block())); }
 
 std::vector<FilePart> StagedRoad::pieces(FileUse, const StorageFile& file, std::span<const FilePart> parts) const {
-  return cut(parts, buffer(file), file.block());
+  return cut(parts, most_of_a_load(file), file.block());
+}
+
+void StagedRoad::read(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces,
+                      Bytes chunk) const {
+  for (std::size_t turn = 0;; ++turn) {
+    const std::span<const FilePart> there = pieces.take_load(chunk, aligned_to);
+    if (there.empty()) break;
+    GpuStaging::Buffer& buffer = staging_.buffer(lane, turn, chunk);
+    const std::vector<FilePart> here = staged(there, buffer);
+    road.run(FileUse::read, file, here);
+    for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy(there[k].memory, here[k].memory);
+    lane.stream->record(*buffer.copied);
+    buffer.in_use = true;
+  }
+  lane.stream->synchronize(Deadline::in(usual_timeout()));
+}
+
+void StagedRoad::write(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces,
+                       Bytes chunk) const {
+  std::array<std::vector<FilePart>, depth> loads;
+  std::size_t begun = 0;
+  const auto fetch = [&] {
+    const std::span<const FilePart> there = pieces.take_load(chunk, aligned_to);
+    if (there.empty()) return;
+    GpuStaging::Buffer& buffer = staging_.buffer(lane, begun, chunk);
+    std::vector<FilePart>& here = loads[begun++ % depth] = staged(there, buffer);
+    for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy(here[k].memory, there[k].memory);
+    lane.stream->record(*buffer.copied);
+    buffer.in_use = true;
+  };
+  for (std::size_t i = 0; i < depth; ++i) fetch();
+  for (std::size_t i = 0; i < begun; ++i) {
+    lane.buffers[i % depth].copied->synchronize(Deadline::in(usual_timeout()));
+    road.run(FileUse::write, file, loads[i % depth]);
+    fetch();
+  }
 }
 
 void StagedRoad::move(FileUse use, const StorageFile& file, PieceQueue& pieces) {
-  if (pieces.all().empty()) return;
-  const Bytes chunk = buffer(file);
   Bytes bytes = 0;
   for (const FilePart& each : pieces.all()) bytes += aligned(each.memory.bytes);
+  if (bytes == 0) return;
+  const Bytes chunk = std::min(most_of_a_load(file), bytes);
   const std::size_t used = std::min<std::size_t>(roads_.size(), (bytes + chunk - 1) / chunk);
-  std::deque<GpuStaging::Lane>& lanes = staging_.lanes(pieces.all().front().memory.place, used, chunk);
+  std::deque<GpuStaging::Lane>& lanes = staging_.lanes(pieces.all().front().memory.place, used);
   share_out(used, static_cast<unsigned>(used), [&](unsigned, std::size_t i) {
     try {
-      (use == FileUse::read ? read_by : write_by)(lanes[i], *roads_[i], file, pieces, chunk);
+      if (use == FileUse::read)
+        read(lanes[i], *roads_[i], file, pieces, chunk);
+      else
+        write(lanes[i], *roads_[i], file, pieces, chunk);
     } catch (...) {
       pieces.withdraw();
       lanes[i].settle();

@@ -19,6 +19,7 @@ class GpuStaging {
   struct Buffer {
     Memory memory;
     std::unique_ptr<Event> copied;
+    bool in_use = false;  // until `copied`
   };
   // Work ends before its memory goes.
   struct Lane {
@@ -30,8 +31,10 @@ class GpuStaging {
     std::vector<Buffer> buffers;
     std::unique_ptr<Stream> stream;
   };
-  // So many, each with a stream of this GPU and buffers of `chunk` bytes.
-  std::deque<Lane>& lanes(Place gpu, std::size_t count, Bytes chunk);
+  // So many, each with a stream of this GPU.
+  std::deque<Lane>& lanes(Place gpu, std::size_t count);
+  // The lane's buffer of this turn, of `bytes` at least, when its last copy is over.
+  Buffer& buffer(Lane& lane, std::size_t turn, Bytes bytes) const;
   const std::shared_ptr<Platform>& gpus() const noexcept { return gpus_; }
 
  private:
@@ -51,7 +54,9 @@ class StagedRoad final : public FileRoad {
   void move(FileUse use, const StorageFile& file, PieceQueue& pieces) override;
 
  private:
-  Bytes buffer(const StorageFile& file) const;
+  Bytes most_of_a_load(const StorageFile& file) const;
+  void read(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces, Bytes chunk) const;
+  void write(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces, Bytes chunk) const;
 
   GpuStaging& staging_;
   std::span<const std::unique_ptr<FileRoad>> roads_;

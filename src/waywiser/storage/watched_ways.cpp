@@ -58,10 +58,11 @@ std::optional<Seconds> WatchedWays::patience(Bytes bytes, std::size_t count) con
 }
 
 Bytes WatchedWays::section(Bytes most) const {
-  most = std::min<Bytes>(most, defaults::file_section);
   if (settled_) return most;
-  while (most > least_section && expected(most) > judged_after / 2) most /= 2;
-  return std::max<Bytes>(most / least_section, 1) * least_section;
+  Bytes section = defaults::file_section;
+  while (section < most && expected(2 * section) <= judged_after / 2) section *= 2;
+  while (section > least_section && expected(section) > judged_after / 2) section /= 2;
+  return std::min(most, section);
 }
 
 std::size_t WatchedWays::section(Bytes each, std::size_t count) const {
