@@ -19,20 +19,8 @@ import numpy as np
 
 from waywiser import _core
 from waywiser.plan import PlanRow
-from waywiser.tune.storage_tuning import (
-    CACHED,
-    HOST,
-    MANY,
-    READ,
-    WRITE,
-    Turns,
-    Why,
-    keep,
-    measured,
-    processors,
-    room_in,
-    ways_of,
-)
+from waywiser.tune.storage_tuning import Turns, keep, measured, room_in
+from waywiser.tune.storage_ways import CACHED, HOST, MANY, READ, WRITE, Why, processors, ways_of
 
 LEAST, MOST = 4 << 10, 64 << 20
 PARTS_MOST = 64 << 10

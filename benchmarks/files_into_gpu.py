@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Files into one GPU by the plan of `tune --storage`, beside cuFile, kvikio, NIXL and many threads that read, in turns:
 from the device and cached, 64 KiB to 1 GiB, all bytes compared; and the two halves of the way, file to pinned memory
-and pinned memory to the GPU. `files_into_gpu.py FOLDER [--tune S | --plan FILE] [--seconds S] [--json FILE]`, by a Python that has
-PyTorch and this package; kvikio and NIXL take part where they are installed.
+and pinned memory to the GPU. `files_into_gpu.py FOLDER [--tune S | --plan FILE] [--seconds S] [--json FILE]`, by a
+Python that has PyTorch and this package; kvikio and NIXL take part where they are installed.
 """
 
 from __future__ import annotations

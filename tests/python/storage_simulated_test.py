@@ -13,7 +13,7 @@ from waywiser.errors import InputError
 from waywiser.simulator.storage import Storage, seconds, storage_of
 from waywiser.topology import load_topology
 from waywiser.tune.storage_simulated import ALL_SERVE, simulated_times
-from waywiser.tune.storage_tuning import GPU, HOST, MANY, WORKS, ways_of
+from waywiser.tune.storage_ways import GPU, HOST, MANY, WORKS, ways_of
 
 MACHINE = "dgx-h100"
 SIZES = [4096 << bits for bits in range(15)]

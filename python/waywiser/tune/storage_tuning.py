@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -17,7 +16,23 @@ import waywiser._core as _core
 from waywiser.errors import CorruptionError, Error, InputError
 from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import PlanRow
-from waywiser.simulator.storage import shape_of
+from waywiser.tune.storage_ways import (
+    CACHED,
+    GPU,
+    HOST,
+    LARGEST_PART,
+    MANY,
+    PARTS,
+    READ,
+    SMALL,
+    WORKS,
+    WRITE,
+    Case,
+    Why,
+    alike,
+    processors,
+    ways_of,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import numpy
@@ -25,75 +40,11 @@ if TYPE_CHECKING:
     from waywiser.group.gpus import Gpus
     from waywiser.stages import Show
 
-READ, CACHED, MANY, WRITE = "file_read", "file_read_cached", "file_read_many", "file_write"
-WORKS = (READ, CACHED, MANY, WRITE)
 SIZES = (4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _MOST_BYTES, _LEAST_BYTES = 128 << 20, 8 << 20  # of the file that is read
 _OF_FREE = 10  # at most this part of the free space, and twice: the file that is read, and one that is written
-_PARTS, _LARGEST_PART = 256, 64 << 10  # of one call for many
-_SMALL = 64 << 10  # up to here one piece is all
 _LOOKS, _HOPELESS = 3, 2.0  # rounds of all; who is that much slower than the fastest has one
 _LEAST, _MOST, _RIVAL = 5, 61, 1.3  # rounds of those that were no slower than that, once
-# The first of each is the default: of equals the earlier one is taken.
-_WAYS = {
-    "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)", "(threads=16)"),
-    "io_uring": (
-        *("", "(registered=1)", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)"),
-        "(chunk=1M,depth=16)",
-    ),
-    "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
-    "mmap": ("", "(chunk=1M,threads=4)"),
-    "cufile": ("", "(chunk=1M,threads=16)", "(chunk=4M,threads=8)", "(chunk=1G,threads=1)"),
-}
-# To memory of GPUs also through other buffers, and several threads that each have their own.
-_BOUNCING = {
-    "buffered": (
-        *("(bounce=256K,lanes=4)", "(bounce=1M,lanes=4)", "(bounce=1M,lanes=8)", "(bounce=1M,lanes=16)"),
-        "(bounce=4M,lanes=8)",
-    ),
-    "io_uring": ("(bounce=8M)", "(bounce=8M,chunk=1M,depth=16,lanes=2)", "(bounce=32M,chunk=1M,depth=32)"),
-    "direct": ("(bounce=8M,chunk=1M,threads=8)", "(bounce=1M,lanes=8)"),
-}
-_BY_PROCESSORS = ("buffered", "mmap")  # whose threads copy, and do not wait for a device
-_THREADS = re.compile(r"(?:threads|lanes)=(\d+)")
-HOST, GPU = "host", "gpu"  # whose memory: the ends of a path besides the file
-Why = dict[str, tuple[str, str | None, str | None]]
-Case = tuple[str, str, int]  # memory, work, bytes
-
-
-def processors() -> int:
-    """For the threads of this process."""
-    return len(os.sched_getaffinity(0))
-
-
-def ways_of(memory: str, work: str, size: int, why: Why, most_threads: int) -> list[str]:
-    """Those to time. `why`: of each mechanism whose memory it serves, and why it does not read or write here. Those of
-    hosts serve GPUs through host memory. `most_threads`: as many as there are processors."""
-    served = [
-        name
-        for name, (end, read, write) in why.items()
-        if end in (memory, HOST) and (write if work == WRITE else read) is None
-    ]
-    if size <= _SMALL and work != MANY:
-        return [name + _WAYS[name][0] for name in served]
-    more_to_gpus: dict[str, tuple[str, ...]] = _BOUNCING if memory == GPU else {}
-    more = {name: _WAYS[name][:3] if work == MANY else (*_WAYS[name], *more_to_gpus.get(name, ())) for name in served}
-    return [name + each for name in served for each in more[name] if _threads(name, each) <= most_threads]
-
-
-def _threads(name: str, parameters: str) -> int:
-    """Those that need a processor each."""
-    return max(map(int, _THREADS.findall(parameters)), default=1) if name in _BY_PROCESSORS else 1
-
-
-def _alike(memory: str, work: str, way: str, size: int) -> tuple[object, ...]:
-    """Equal for ways that do the same at this size: one piece needs no second thread."""
-    shape, whole = shape_of(way), size * (_PARTS if work == MANY else 1)
-    through_host = memory == GPU and shape.mechanism != "cufile"
-    load = min(whole, shape.bounce) if through_host else whole
-    piece = min(shape.chunk, size, load)
-    lanes = min(shape.lanes, -(-whole // load)) if through_host else 1
-    return shape.mechanism, "registered" in way, piece, min(shape.count, -(-load // piece)), load, lanes
 
 
 def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:
@@ -123,7 +74,7 @@ class Turns:
 
         self._draw = numpy.random.default_rng(0)
         self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
-        self._memory = numpy.empty(max(nbytes, _PARTS * _LARGEST_PART), numpy.uint8)
+        self._memory = numpy.empty(max(nbytes, PARTS * LARGEST_PART), numpy.uint8)
         self._folder, self.path = folder, str(folder / "read")
         made = _core.File(self.path, True, _core.FilePlan(), "buffered")
         made.write([(0, self._bytes, None)])
@@ -160,7 +111,7 @@ class Turns:
     def _read(self, memory: str, work: str, way: str, size: int) -> float:
         import numpy
 
-        count = _PARTS if work == MANY else 1
+        count = PARTS if work == MANY else 1
         blocks = (len(self._bytes) - size) // 4096 + 1
         offsets = [int(block) * 4096 for block in self._draw.integers(0, blocks, count)]
         step = -(-size // 4096) * 4096
@@ -238,7 +189,7 @@ def measured(
                 times.notes.append("only cached reads are measured: the file system keeps its pages in memory")
             works = [work for work in WORKS if cold or work not in (READ, MANY)]
             cases = [(end, work, size) for end in ends for size in sizes if 2 * size <= room for work in works]
-            cases = [(end, work, size) for end, work, size in cases if work != MANY or size <= _LARGEST_PART]
+            cases = [(end, work, size) for end, work, size in cases if work != MANY or size <= LARGEST_PART]
             series: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
             slow: set[tuple[str, str, str]] = set()
             for (end, work, size), share in _shares(cases, seconds, show):
@@ -246,7 +197,7 @@ def measured(
                 points = _timed(turns, (end, work, size), ways, share)
                 for way, point in points.items():
                     series.setdefault((end, work, way), []).append(point)
-                slow |= {(end, work, way) for way in _slow(points)} if size > _SMALL else set()
+                slow |= {(end, work, way) for way in _slow(points)} if size > SMALL else set()
     except OSError as error:
         raise InputError(f"--storage {folder}: {error.strerror}") from error
     times.series = [
@@ -271,7 +222,7 @@ def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> dic
     and their points are of that part alone."""
     memory, work, size = case
     firsts: dict[tuple[object, ...], str] = {}
-    stands_for = {way: firsts.setdefault(_alike(memory, work, way, size), way) for way in ways}
+    stands_for = {way: firsts.setdefault(alike(memory, work, way, size), way) for way in ways}
     until = time.monotonic() + max(seconds, 0.0)
     points = _contest(turns, case, list(firsts.values()), 1 if seconds <= 0 else _LOOKS, _LOOKS, seconds / 2)
     best = min((one.median for one in points.values()), default=0.0)
