@@ -1,26 +1,30 @@
 #!/usr/bin/env python3
 """Whether the plan of `tune --storage` chooses well at sizes that it has not timed: each choice beside the way that
-seems the fastest of all, in turns of their own. `file_choice.py FOLDER [--tune S] [--sizes N] [--json FILE]`.
+seems the fastest of all, in pairs of their own. `file_choice.py FOLDER [--tune S] [--sizes N] [--seconds S]
+[--json FILE]`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 
 from waywiser import _core
 from waywiser.plan import PlanRow
-from waywiser.tune.storage_tuning import CACHED, HOST, MANY, READ, WRITE, Turns, Why, keep, measured, room_in, ways_of
+from waywiser.tune.storage_tuning import Turns, keep, measured, room_in
+from waywiser.tune.storage_ways import CACHED, HOST, MANY, READ, WRITE, Why, processors, ways_of
 
 LEAST, MOST = 4 << 10, 64 << 20
 PARTS_MOST = 64 << 10
-LOOKS, TURNS = 5, 21
+LOOKS, LEAST_PAIRS, LIMIT = 7, 16, 1.05
 
 
 def unseen(work: str, count: int, most: int) -> list[int]:
@@ -40,17 +44,35 @@ def times(turns: Turns, work: str, size: int, ways: list[str], count: int) -> di
     return found
 
 
-def judged(turns: Turns, rows: list[PlanRow], why: Why, work: str, size: int) -> dict[str, object]:
-    """The choice's time, over that of the way that seems the fastest of the others; 1 if that is itself."""
+def paired(turns: Turns, work: str, size: int, way: str, rival: str, seconds: float) -> tuple[float, float, float, int]:
+    """The median of the ratios of pairs next to each other, its 95 % interval and their number: until it is clear on
+    which side of 5 % it lies, or the time is over."""
+    until, ratios = time.monotonic() + seconds, []
+    while True:
+        for order in ((way, rival), (rival, way)):
+            took = {each: turns.take(HOST, work, each, size) for each in order}
+            ratios.append(took[way] / took[rival])
+        ratios.sort()
+        half = math.ceil(0.98 * math.sqrt(len(ratios)))  # of the ranks of a median
+        middle = len(ratios) // 2
+        low, high = ratios[max(0, middle - half)], ratios[min(len(ratios) - 1, middle + half)]
+        clear = len(ratios) >= LEAST_PAIRS and not low <= LIMIT < high
+        if clear or time.monotonic() > until:
+            return statistics.median(ratios), low, high, len(ratios)
+
+
+def judged(turns: Turns, rows: list[PlanRow], why: Why, case: tuple[str, int], seconds: float) -> dict[str, object]:
+    """The choice beside the way that seems the fastest of the others in turns before."""
+    work, size = case
     (row,) = (
         row for row in rows if (row.memory, row.operation) == (HOST, work) and row.from_bytes <= size <= row.to_bytes
     )
-    first = times(turns, work, size, ways_of(HOST, work, size, why), LOOKS)
+    first = times(turns, work, size, ways_of(HOST, work, size, why, processors()), LOOKS)
     others = {way: statistics.median(of) for way, of in first.items() if way != row.way}
     rival = min(others, key=lambda way: others[way])
-    second = times(turns, work, size, [row.way, rival], TURNS)
-    ratio = statistics.median(second[row.way]) / statistics.median(second[rival])
-    return {"work": work, "bytes": size, "way": row.way, "rival": rival, "ratio": ratio}
+    ratio, low, high, pairs = paired(turns, work, size, row.way, rival, seconds)
+    found = {"work": work, "bytes": size, "way": row.way, "rival": rival}
+    return {**found, "ratio": ratio, "low": low, "high": high, "pairs": pairs}
 
 
 def main() -> int:
@@ -58,6 +80,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tune", type=float, default=60, help="seconds of tune --storage")
     parser.add_argument("--sizes", type=int, default=10, help="of each kind of work")
+    parser.add_argument("--seconds", type=float, default=3, help="for the pairs of a case, at most")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     found = measured(asked.folder, asked.tune, lambda *_: None)
@@ -69,13 +92,20 @@ def main() -> int:
         cases = [(work, size) for work in works for size in unseen(work, asked.sizes, room_in(asked.folder) // 2)]
         answers: list[dict[str, object]] = []
         for work, size in cases:
-            one = judged(turns, rows, why, work, size)
-            print(f"{work:<17}{size:>9}  {one['ratio']:.3f}  {one['way']} beside {one['rival']}", flush=True)
+            one = judged(turns, rows, why, (work, size), asked.seconds)
+            interval = f"{one['low']:.2f} to {one['high']:.2f}, {one['pairs']} pairs"
+            print(
+                f"{work:<17}{size:>9}  {one['ratio']:.3f} ({interval})  {one['way']} beside {one['rival']}", flush=True
+            )
             answers.append(one)
-    near = sum(float(str(one["ratio"])) <= 1.05 for one in answers)
+    near = sum(float(str(one["ratio"])) <= LIMIT for one in answers)
+    wrong = sum(float(str(one["low"])) > LIMIT for one in answers)
     print(f"{near} of {len(answers)} choices are within 5 % of the fastest way: {found.storage}")
+    print(f"{wrong} are slower by more, beyond their interval")
     if asked.json:
-        asked.json.write_text(json.dumps({"storage": found.storage, "cases": answers}, indent=1) + "\n")
+        chosen = [[row.operation, row.from_bytes, row.way, row.why] for row in rows]
+        text = json.dumps({"storage": found.storage, "plan": chosen, "cases": answers}, indent=1)
+        asked.json.write_text(text + "\n")
     return 0
 
 

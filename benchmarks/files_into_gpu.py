@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Files into one GPU by the plan of `tune --storage`, beside cuFile, kvikio, NIXL and many threads that read, in turns:
 from the device and cached, 64 KiB to 1 GiB, all bytes compared; and the two halves of the way, file to pinned memory
-and pinned memory to the GPU. `files_into_gpu.py FOLDER [--tune S] [--seconds S] [--json FILE]`, by a Python that has
-PyTorch and this package; kvikio and NIXL take part where they are installed.
+and pinned memory to the GPU. `files_into_gpu.py FOLDER [--tune S | --plan FILE] [--seconds S] [--json FILE]`, by a
+Python that has PyTorch and this package; kvikio and NIXL take part where they are installed.
 """
 
 from __future__ import annotations
@@ -24,20 +24,24 @@ import torch
 
 import waywiser as ww
 from waywiser import _core
-from waywiser.tune.storage_tuning import keep, measured
+from waywiser.plan import read_plan
+from waywiser.tune.storage_tuning import StorageTimes, keep, measured
 
 MIB = 1 << 20
 SIZES = (64 << 10, 256 << 10, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB)
 FILE_BYTES, THREADS, SHARE = 2048 * MIB, 16, 4 * MIB
-ROUNDS = 5
+ROUNDS, LOOKS, SLOW = 21, 2, 2.0  # turns of a case at most; until it is clear who is that much slower than the fastest
 CUFILE = ("cufile", "cufile(chunk=1M,threads=16)", "cufile(chunk=4M,threads=8)", "cufile(chunk=1G,threads=1)")
 HALVES = (
     "io_uring",
     "io_uring(chunk=1M,depth=16)",
     "buffered(threads=4)",
     "buffered(threads=8)",
+    "buffered(threads=16)",
     "direct(chunk=1M,threads=16)",
 )
+THREADS_HALF, COPY_HALF = "half: threads to pinned", "half: pinned to GPU"
+MANY_THREADS = (THREADS_HALF, "half: to pinned buffered(threads=8)", "half: to pinned buffered(threads=16)")
 Read = Callable[[int, int], None]  # of so many bytes from an offset, complete when it returns
 
 
@@ -168,15 +172,16 @@ def contestants(memory: Memory, plan: Path) -> Iterator[tuple[str, Callable[[], 
     yield "NIXL POSIX direct", lambda: by_nixl(memory, "POSIX", True), gpu
     yield "NIXL GDS_MT", lambda: by_nixl(memory, "GDS_MT", True), gpu
     yield "threads to GPU", lambda: by_threads(memory, True), gpu
-    yield "half: threads to pinned", lambda: by_threads(memory, False), pinned
+    yield THREADS_HALF, lambda: by_threads(memory, False), pinned
     for way in HALVES:
         yield f"half: to pinned {way}", lambda way=way: by_file(memory, pinned, way=way), pinned
-    yield "half: pinned to GPU", lambda: by_copy(memory), None
+    yield COPY_HALF, lambda: by_copy(memory), None
 
 
 class Race:
     def __init__(self, memory: Memory, plan: Path) -> None:
         self.memory, self.refused = memory, {}  # type: Memory, dict[str, str]
+        self.ours = ww.File(memory.path, plan=plan, gpus=ww.cuda_gpus())
         self.into: dict[str, torch.Tensor | None] = {}
         self.reads: dict[str, Read] = {}
         for name, make, into in contestants(memory, plan):
@@ -211,6 +216,16 @@ def by_threads_once(memory: Memory, size: int, offset: int) -> None:
         os.pread(memory.descriptor, min(64 * MIB, offset + size - at), at)
 
 
+def still_in(times: dict[str, list[float]], turn: int) -> list[str]:
+    """Those that are not clearly slow; what the answer is about stays."""
+    best = min(min(of) for name, of in times.items() if of and " pinned" not in name) if turn >= LOOKS else 0.0
+    return [
+        name
+        for name, of in times.items()
+        if turn < LOOKS or name in ("waywiser", THREADS_HALF, COPY_HALF) or min(of, default=0.0) <= SLOW * best
+    ]
+
+
 def case(race: Race, size: int, cached: bool, until: float) -> dict[str, Any]:
     draw = np.random.default_rng(size)
     offsets = [int(block) * 4096 for block in draw.integers(0, (FILE_BYTES - size) // 4096 + 1, ROUNDS)]
@@ -218,8 +233,8 @@ def case(race: Race, size: int, cached: bool, until: float) -> dict[str, Any]:
     for turn, offset in enumerate(offsets):
         if turn and time.monotonic() > until:
             break
-        names = list(race.reads)
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        names = [name for name in still_in(times, turn) if name in race.reads]
+        for name in draw.permutation(names).tolist():
             try:
                 times[name].append(race.one(name, size, offset, cached))
             except (RuntimeError, OSError) as error:
@@ -227,37 +242,47 @@ def case(race: Race, size: int, cached: bool, until: float) -> dict[str, Any]:
                 del race.reads[name]
     medians = {name: statistics.median(of) for name, of in times.items() if of and name in race.reads}
     ours = medians["waywiser"]
-    halves = [of for name, of in medians.items() if name.startswith("half: ") and "pinned to" not in name]
-    bound = max(min(halves), medians["half: pinned to GPU"])
+    half = min(of for name, of in medians.items() if name.startswith("half: ") and name != COPY_HALF)
     others = {name: of for name, of in medians.items() if name != "waywiser" and not name.startswith("half: ")}
     best = min(others, key=lambda name: others[name])
     return {
-        "bytes": size, "cached": cached, "rounds": len(times["waywiser"]), "seconds": medians, "bound": bound,
-        "of_bound": bound / ours, "best_other": best, "of_best_other": others[best] / ours,
-        "of_threads_to_pinned": medians["half: threads to pinned"] / ours,
+        "bytes": size, "cached": cached, "rounds": len(times["waywiser"]), "seconds": medians,
+        "way": race.ours.way(size, 0, True) if cached else "", "of_bound": max(half, medians[COPY_HALF]) / ours,
+        "of_both_halves": (half + medians[COPY_HALF]) / ours, "best_other": best, "of_best_other": others[best] / ours,
+        "of_threads_to_pinned": min(of for name, of in medians.items() if name in MANY_THREADS) / ours,
     }  # fmt: skip
+
+
+def effort(size: int) -> float:
+    """In proportion to the time that a case has."""
+    return float(max(1.0, size / (64 * MIB)) ** 0.75)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tune", type=float, default=60, help="seconds of tune --storage")
+    parser.add_argument("--plan", type=Path, help="of an earlier tune --storage, in place of one of this run")
     parser.add_argument("--seconds", type=float, default=100, help="of the comparison")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    found = measured(asked.folder, asked.tune, lambda *_: None, gpus=ww.cuda_gpus())
+    found = StorageTimes(asked.plan.name) if asked.plan else None
+    if found is None:
+        found = measured(asked.folder, asked.tune, lambda *_: None, gpus=ww.cuda_gpus())
     with tempfile.TemporaryDirectory(prefix="waywiser-gpu-files-", dir=asked.folder) as inside:
-        plan = Path(inside) / "plan.json"
-        rows = keep(plan, found)
+        plan = asked.plan or Path(inside) / "plan.json"
+        rows = list(read_plan(plan.read_bytes(), str(plan)).rows) if asked.plan else keep(plan, found)
         race = Race(Memory(Path(inside) / "file"), plan)
         cases = [(size, cached) for cached in (True, False) for size in SIZES]
         begin, results = time.monotonic(), []
         for done, (size, cached) in enumerate(cases, 1):
-            results.append(case(race, size, cached, begin + asked.seconds * done / len(cases)))
+            share = sum(effort(size) for size, _ in cases[:done]) / sum(effort(size) for size, _ in cases)
+            results.append(case(race, size, cached, begin + asked.seconds * share))
             one = results[-1]
             print(
                 f"{'cached' if cached else 'cold':<7}{size >> 10:>8} KiB {1e3 * one['seconds']['waywiser']:9.3f} ms  "
-                f"of the bound {one['of_bound']:.3f}  of {one['best_other']} {one['of_best_other']:.3f}  "
+                f"of the bound {one['of_bound']:.3f}, of both {one['of_both_halves']:.3f}  "
+                f"of {one['best_other']} {one['of_best_other']:.3f}  "
                 f"of threads to pinned {one['of_threads_to_pinned']:.3f}  ({one['rounds']} rounds)",
                 flush=True,
             )
@@ -265,7 +290,13 @@ def main() -> int:
                 about = {"gpu": torch.cuda.get_device_name(), "cpus": os.cpu_count(), "storage": found.storage}
                 about |= {"cufile": _core.cufile_state()[1], "notes": found.notes, "refused": race.refused}
                 chosen = [[row.memory, row.operation, row.from_bytes, row.way] for row in rows]
-                asked.json.write_text(json.dumps({**about, "plan": chosen, "cases": results}, indent=1) + "\n")
+                timed = [
+                    [one["operation"], one["way"], *([point["bytes"], point["seconds"]] for point in one["points"])]
+                    for one in found.series
+                    if one["memory"] == "gpu"
+                ]
+                text = json.dumps({**about, "plan": chosen, "timed": timed, "cases": results}, indent=1)
+                asked.json.write_text(text + "\n")
     for name, why in race.refused.items():
         print(f"{name}: {why}")
     return 0

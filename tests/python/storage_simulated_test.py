@@ -13,7 +13,7 @@ from waywiser.errors import InputError
 from waywiser.simulator.storage import Storage, seconds, storage_of
 from waywiser.topology import load_topology
 from waywiser.tune.storage_simulated import ALL_SERVE, simulated_times
-from waywiser.tune.storage_tuning import GPU, HOST, MANY, WORKS, ways_of
+from waywiser.tune.storage_ways import GPU, HOST, MANY, WORKS, ways_of
 
 MACHINE = "dgx-h100"
 SIZES = [4096 << bits for bits in range(15)]
@@ -38,7 +38,7 @@ def with_storage(tmp_path: Path, **attributes: str) -> Path:
 @pytest.mark.parametrize("work", WORKS)
 def test_more_bytes_take_no_less_time_and_more_devices_no_more(asked: str, memory: str, work: str) -> None:
     one, more = the(asked), the("64 x nvme-gen5")
-    for way in ways_of(memory, work, 64 << 20, ALL_SERVE):
+    for way in ways_of(memory, work, 64 << 20, ALL_SERVE, 64):
         times = [seconds(one, memory, work, way, size) for size in SIZES]
         assert all(early <= late * 1.000001 for early, late in itertools.pairwise(times)), way
         if work != MANY and asked != "nfs-100g":

@@ -17,9 +17,10 @@ from waywiser import _core
 from waywiser.errors import CorruptionError, InputError
 from waywiser.plan import read_plan
 from waywiser.tune import storage_tuning
-from waywiser.tune.storage_tuning import GPU, HOST, MANY, READ, WORKS, WRITE, measured, room_in, ways_of
+from waywiser.tune.storage_tuning import measured, room_in
+from waywiser.tune.storage_ways import CACHED, GPU, HOST, MANY, READ, WORKS, WRITE, Why, ways_of
 
-NONE: storage_tuning.Why = {
+NONE: Why = {
     **dict.fromkeys(("buffered", "io_uring", "direct"), (HOST, None, None)),
     "mmap": (HOST, None, "only to read"),
     "cufile": (GPU, None, None),
@@ -38,16 +39,44 @@ def quiet(*_: object) -> None:
 
 
 def test_ways_that_do_not_serve_are_left_out() -> None:
-    assert ways_of(HOST, READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap"]
-    assert ways_of(GPU, READ, 4096, NONE) == ["buffered", "io_uring", "direct", "mmap", "cufile"]
-    larger = [way for way in ways_of(GPU, READ, 8 << 20, NONE) if "bounce=" in way]
-    assert larger and not set(larger) & set(ways_of(HOST, READ, 8 << 20, NONE))
-    assert not [way for way in ways_of(HOST, WRITE, 8 << 20, NONE) if way.startswith("mmap")]
-    assert {way.split("(")[0] for way in ways_of(HOST, MANY, 4096, {**NONE, "direct": (HOST, "no", "no")})} == {
+    assert ways_of(HOST, READ, 4096, NONE, 4) == ["buffered", "io_uring", "direct", "mmap"]
+    assert ways_of(GPU, READ, 4096, NONE, 4) == ["buffered", "io_uring", "direct", "mmap", "cufile"]
+    larger = [way for way in ways_of(GPU, READ, 8 << 20, NONE, 4) if "bounce=" in way]
+    assert larger and not set(larger) & set(ways_of(HOST, READ, 8 << 20, NONE, 4))
+    assert not [way for way in ways_of(HOST, WRITE, 8 << 20, NONE, 4) if way.startswith("mmap")]
+    assert {way.split("(")[0] for way in ways_of(HOST, MANY, 4096, {**NONE, "direct": (HOST, "no", "no")}, 4)} == {
         "buffered",
         "io_uring",
         "mmap",
     }
+
+
+@pytest.mark.parametrize("work", [READ, CACHED, WRITE])
+def test_threads_that_copy_are_no_more_than_the_processors(work: str) -> None:
+    few, many = (ways_of(GPU, work, 64 << 20, NONE, processors) for processors in (2, 16))
+    assert "buffered(threads=2)" in few and "direct(chunk=1M,threads=16)" in few, "its threads wait for the device"
+    assert not {"buffered(threads=4)", "buffered(bounce=1M,lanes=8)", "mmap(chunk=1M,threads=4)"} & set(few)
+    assert {"buffered(threads=16)", "buffered(bounce=1M,lanes=16)"} <= set(many) and set(few) < set(many)
+
+
+def test_ways_that_do_the_same_are_timed_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, taken = storage_tuning.Turns(tmp_path, 1 << 20), []
+    monkeypatch.setattr(turns, "take", lambda _memory, _work, way, size: taken.append(way) or size * 1e-9)
+    points = storage_tuning._timed(turns, (HOST, CACHED, 65536), ["buffered", "buffered(threads=4)", "mmap"], 0)
+    assert set(taken) == {"buffered", "mmap"}
+    assert points["buffered(threads=4)"] == points["buffered"]
+    taken.clear()
+    storage_tuning._timed(turns, (HOST, CACHED, 4 << 20), ["buffered", "buffered(threads=4)"], 0)
+    assert set(taken) == {"buffered", "buffered(threads=4)"}
+
+
+def test_what_may_be_the_fastest_has_most_of_the_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"buffered": 1.0, "io_uring": 1.2, "direct": 1.5, "mmap": 9.0}
+    turns, taken = storage_tuning.Turns(tmp_path, 1 << 20), []
+    monkeypatch.setattr(turns, "take", lambda _memory, _work, way, _size: taken.append(way) or times[way])
+    points = storage_tuning._timed(turns, (HOST, READ, 4096), list(times), 30)
+    assert {way: point["seconds"] for way, point in points.items()} == times
+    assert min(taken.count("buffered"), taken.count("io_uring")) > 60 and max(map(taken.count, ("direct", "mmap"))) < 6
 
 
 @pytest.mark.usefixtures("little")
@@ -89,7 +118,7 @@ def test_how_cufile_moves_bytes_is_said_where_it_is_measured(monkeypatch: pytest
     monkeypatch.setattr(_core, "cufile_state", lambda: (None, "compatibility mode"))
     assert storage_tuning.how_cufile_moves((HOST, GPU), NONE) == ["cufile moves bytes by: compatibility mode"]
     assert storage_tuning.how_cufile_moves((HOST,), NONE) == []
-    refused: storage_tuning.Why = {**NONE, "cufile": (GPU, "no libcufile", "no libcufile")}
+    refused: Why = {**NONE, "cufile": (GPU, "no libcufile", "no libcufile")}
     assert storage_tuning.how_cufile_moves((HOST, GPU), refused) == []
 
 

@@ -26,7 +26,8 @@ class CuFileRoad : public testing::Test {
     tell([](std::byte* at) { return reaching->reach(Region{at, 1, gpu(0)}); });
   }
   ~CuFileRoad() override {
-    for (const char* name : {"WAYWISER_LIBCUFILE", "FAKE_CUFILE_MOST", "FAKE_CUFILE_ERROR", "FAKE_CUFILE_DRIVER"})
+    for (const char* name :
+         {"WAYWISER_LIBCUFILE", "FAKE_CUFILE_MOST", "FAKE_CUFILE_ERROR", "FAKE_CUFILE_DRIVER", "FAKE_CUFILE_HOLD"})
       ::unsetenv(name);
   }
 
@@ -141,6 +142,33 @@ TEST_F(CuFileRoad, ServesGpusWhereThePlanSaysSoAndHostsGoTheirWay) {
   const std::vector<std::byte> wanted = bytes_of_file(folder_ / "a"), found = bytes_of(on_gpu.region().slice(0, 1'000));
   EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.begin()));
   EXPECT_TRUE(std::equal(here.begin(), here.end(), wanted.begin() + 1'000));
+}
+
+TEST_F(CuFileRoad, WhatAHangingWayHasNotBegunGoesByTheNextOne) {
+  const std::vector<std::byte> bytes = storage_bytes(8 << 20);
+  put_file(folder_ / "a", bytes);
+  Plan plan;
+  for (const char* work : {"file_read", "file_read_cached", "file_write"}) {
+    PlanRow row{{.operation = work, .memory = "gpu", .ranks = 1}};
+    row.key.partner = storage_of(StorageFile::for_reading(folder_ / "a"));
+    row.to_bytes = no_end;
+    row.ways = {{parse_way("cufile(chunk=1M,threads=1)"), 1}, {parse_way("cufile(chunk=2M,threads=1)"), 1}};
+    row.expected = {{bytes.size(), 1e-3}};
+    plan.rows.push_back(row);
+  }
+  write_json(folder_ / "plan.json", to_json(plan));
+  const FileOptions options{.plan = FilePlan::of(folder_ / "plan.json"), .gpus = platform_};
+  const Memory memory = platform_->allocate(gpu(0), bytes.size(), Allocation::gpu);
+  const Region all_of_it = memory.region().slice(0, bytes.size());
+  ::setenv("FAKE_CUFILE_HOLD", "4", 1);  // 1 MiB hangs, 7 MiB are four pieces of the other way
+  File from = File::open(folder_ / "a", options), to = File::replace(folder_ / "b", options);
+  from.read(0, all_of_it);
+  EXPECT_TRUE(bytes_of(all_of_it) == bytes);
+  to.write(0, ConstRegion(all_of_it));
+  ::unsetenv("FAKE_CUFILE_HOLD");
+  for (const File* file : {&from, &to}) EXPECT_EQ(file->way(0, 10, gpu(0)), "cufile(chunk=2M,threads=1)");
+  to.close();
+  EXPECT_TRUE(bytes_of_file(folder_ / "b") == bytes);
 }
 
 }  // namespace

@@ -1,15 +1,20 @@
 // A cuFile for tests: the host reaches "GPU" memory as fake_cufile_reach() is told. FAKE_CUFILE_MOST: bytes of one call
-// at most; FAKE_CUFILE_ERROR: what reads and writes end with; FAKE_CUFILE_DRIVER: what opening the driver ends with.
+// at most; FAKE_CUFILE_ERROR: what reads and writes end with; FAKE_CUFILE_DRIVER: what opening the driver ends with;
+// FAKE_CUFILE_HOLD: the next read or write hangs until so many that come after it have ended.
 #include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -26,6 +31,10 @@ struct Description {
 };
 
 std::atomic<int> live, calls;
+std::mutex lock;
+std::condition_variable one_ended;
+int ended = 0;
+bool holds = false;
 std::byte* (*reach)(std::byte*) = nullptr;
 
 long setting(const char* name, long without) {
@@ -37,8 +46,20 @@ template <typename Move>
 ssize_t moved(void* file, std::size_t bytes, Move move) {
   ++calls;
   if (const long error = setting("FAKE_CUFILE_ERROR", 0); error != 0) return error;
+  bool held = false;
+  if (const long hold = setting("FAKE_CUFILE_HOLD", 0); hold != 0) {
+    std::unique_lock guard(lock);
+    held = !std::exchange(holds, true);
+    const int until = ended + static_cast<int>(hold);
+    if (held && !one_ended.wait_for(guard, std::chrono::seconds(30), [&] { return ended >= until; })) return -5011;
+  }
   const auto most = static_cast<std::size_t>(setting("FAKE_CUFILE_MOST", 1 << 30));
-  return move(static_cast<int>(reinterpret_cast<std::intptr_t>(file)) - 1, std::min(bytes, most));
+  const ssize_t result = move(static_cast<int>(reinterpret_cast<std::intptr_t>(file)) - 1, std::min(bytes, most));
+  const std::lock_guard guard(lock);
+  ++ended;
+  if (held) holds = false;
+  one_ended.notify_all();
+  return result;
 }
 
 }  // namespace

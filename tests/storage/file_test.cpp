@@ -229,13 +229,23 @@ TEST(File, LeavesAWayThatTakesMuchLongerThanThePlanSays) {
 
 TEST(File, ALongPartComesInSections) {
   const StorageFolder folder;
-  put_file(folder / "a", storage_bytes(5001));
-  std::filesystem::resize_file(folder / "a", 2 * defaults::file_section + 5001);
-  std::vector<std::byte> into(2 * defaults::file_section + 4001, std::byte{1});
-  File::open(folder / "a").read(1000, region_of(into));
-  std::vector<std::byte> expected = bytes_of_file(folder / "a");
-  expected.erase(expected.begin(), expected.begin() + 1000);
-  EXPECT_TRUE(into == expected);
+  std::vector<std::byte> bytes = storage_bytes((9 << 20) + 5001);
+  put_file(folder / "a", bytes);
+  Plan plan;
+  const std::string storage = storage_of(StorageFile::for_reading(folder / "a"));
+  for (const FileWork work : {FileWork::read, FileWork::read_cached, FileWork::write}) {
+    plan.rows.push_back(row(work, 0, no_end, "buffered", storage));
+    plan.rows.back().expected = {{1 << 20, 0.1}};  // so 4 MiB a section
+  }
+  write_json(folder / "plan.json", to_json(plan));
+  const FileOptions options{.plan = FilePlan::of(folder / "plan.json")};
+  std::vector<std::byte> into(bytes.size() - 1000);
+  File::open(folder / "a", options).read(1000, region_of(into));
+  EXPECT_TRUE(std::equal(into.begin(), into.end(), bytes.begin() + 1000));
+  File copy = File::replace(folder / "b", options);
+  copy.write(0, region_of(bytes));
+  copy.close();
+  EXPECT_TRUE(bytes_of_file(folder / "b") == bytes);
 }
 
 TEST(Mount, IsTheLongestThatHoldsThePath) {

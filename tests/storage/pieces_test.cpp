@@ -46,6 +46,33 @@ TEST(FilePart, PiecesOfAnyPartFollowEachOtherAndKeepTheChunk) {
     }
 }
 
+TEST(FilePart, PiecesThatFollowEachOtherAreOnePartAgain) {
+  std::vector<std::byte> memory(64);
+  const auto part = [&](Bytes offset, std::size_t at, Bytes bytes) {
+    return FilePart{offset, {memory.data() + at, bytes, host(0)}};
+  };
+  const std::vector<FilePart> parts{part(3, 0, 20), part(30, 20, 4), part(34, 30, 4)};
+  const std::vector<FilePart> again = joined(cut(parts, 8, 4));
+  ASSERT_EQ(again.size(), 3u) << "one is elsewhere in the file, one in memory";
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(again[i].offset == parts[i].offset && again[i].memory.bytes == parts[i].memory.bytes);
+}
+
+TEST(PieceQueue, GivesEachPieceOnceAndNothingWhenItIsWithdrawn) {
+  std::vector<std::byte> memory(64);
+  const FilePart part{0, {memory.data(), 64, host(0)}};
+  PieceQueue queue(cut({&part, 1}, 8, 4));
+  EXPECT_EQ(queue.take()->offset, 0u);
+  EXPECT_EQ(queue.take_load(20, 4).size(), 2u);
+  EXPECT_EQ(queue.take_load(1, 4).size(), 1u) << "one at least";
+  const std::span<const FilePart> rest = queue.withdraw();
+  ASSERT_EQ(rest.size(), 4u);
+  EXPECT_EQ(rest.front().offset, 32u);
+  EXPECT_EQ(queue.take(), nullptr);
+  EXPECT_TRUE(queue.take_load(64, 4).empty());
+  EXPECT_TRUE(queue.withdraw().empty());
+}
+
 TEST(FilePart, BeyondAnyFileIsRefused) {
   const FilePart part{Bytes{1} << 63, {nullptr, 1, host(0)}};
   EXPECT_THROW(check_parts({&part, 1}), Error);

@@ -74,5 +74,39 @@ TEST(WatchedWays, WithoutExpectedTimesOrWithOneWayNothingIsJudged) {
   EXPECT_EQ(way_after(unknown, megabyte, 1, 100), "a");
 }
 
+TEST(WatchedWays, PatienceEndsWhenACallThatHasNotEndedIsTooSlow) {
+  for (const Bytes bytes : {megabyte, 10 * megabyte, 1000 * megabyte}) {
+    WatchedWays ways = three();
+    const std::optional<Seconds> patience = ways.patience(bytes);
+    ASSERT_TRUE(patience);
+    EXPECT_NEAR(*patience, bytes == 1000 * megabyte ? 3 * 0.8 : 1, 0.01);
+    EXPECT_EQ(way_after(ways, bytes, *patience, 1), "b");
+  }
+  WatchedWays ways = three();
+  way_after(ways, megabyte, 2e-3, 400);
+  EXPECT_NEAR(ways.patience(megabyte).value_or(0), 0.4, 0.01) << "three times 0.4 s, of which 0.8 s are over";
+  EXPECT_FALSE(WatchedWays({{parse_way("a"), 1}}, {{megabyte, 1e-3}}).patience(megabyte)) << "there is no other way";
+}
+
+TEST(WatchedWays, AFewPartsOfACallCountAsSixtyFour) {
+  WatchedWays few = three(), many = three();
+  EXPECT_EQ(few.patience(megabyte, 2), few.patience(megabyte, 64));
+  few.took(megabyte, 1.1, 2);
+  EXPECT_EQ(few.way().name, "b") << "64 would take 64 ms";
+  many.took(megabyte, 1.1, 640);
+  EXPECT_EQ(many.way().name, "a");
+}
+
+TEST(WatchedWays, SectionsTakeHalfASecondAtMost) {
+  const WatchedWays fast = three();
+  EXPECT_EQ(fast.section(1 << 30), Bytes{512} << 20);
+  EXPECT_EQ(fast.section(megabyte), megabyte);
+  const WatchedWays slow({{parse_way("a"), 1}, {parse_way("b"), 1.5}}, {{megabyte, 0.1}});
+  EXPECT_EQ(slow.section(1 << 30), Bytes{4} << 20);
+  EXPECT_EQ(slow.section(megabyte, 1000), 64u);
+  EXPECT_EQ(fast.section(megabyte, 1000), 500u);
+  EXPECT_EQ(WatchedWays({{parse_way("a"), 1}}).section(megabyte, 1000), 1000u) << "nothing is judged";
+}
+
 }  // namespace
 }  // namespace waywiser

@@ -7,9 +7,9 @@ second and latency L take
 
 Past the page cache that is all but for calls and threads. Through it, k is what the kernel reads ahead, two pieces of
 each thread, and a thread copies meanwhile at the rate of memcpy; a mapping costs so much a page. A write ends when the
-device has the bytes. To a GPU all goes through buffers of b bytes: ceil(n/b) calls one after the other, each copied
-while the next is read; by cuFile no buffer, and no more than the rate of the GPU's link. Not in the model: file
-systems, other users of the device, caches in it, two sockets.
+device has the bytes. To a GPU all goes through buffers of b bytes: ceil(n/b) calls, as many at once as there are lanes,
+each copied while the next is read; by cuFile no buffer, and no more than the rate of the GPU's link. Not in the model:
+file systems, other users of the device, caches in it, two sockets, the number of processors.
 """
 
 from __future__ import annotations
@@ -107,38 +107,51 @@ def storage_of(topology: Topology, asked: str) -> Storage:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
+    """Bytes of a piece, how many at once; the buffer and lanes of GPUs."""
+
     mechanism: str
     chunk: int
     count: int
     bounce: int
+    lanes: int
 
 
-def _shape(way: str) -> _Shape:
+def shape_of(way: str) -> Shape:
+    """What a way to a file does, with what it does where it does not say it."""
     found = re.fullmatch(r"(\w+)(?:\((.*)\))?", way)
     assert found is not None
     given = dict(each.split("=") for each in (found[2] or "").split(",") if each)
     chunk, count = _SHAPES[found[1]]
     count = int(given.get("threads") or given.get("depth") or count)
-    return _Shape(
-        found[1], parse_bytes(given.get("chunk", str(chunk))), count, parse_bytes(given.get("bounce", str(_BOUNCE)))
-    )
+    chunk, bounce = (parse_bytes(given.get(key, str(size))) for key, size in (("chunk", chunk), ("bounce", _BOUNCE)))
+    return Shape(found[1], chunk, count, bounce, int(given.get("lanes", 1)))
 
 
 def seconds(storage: Storage, memory: str, work: str, way: str, nbytes: int) -> float:
     """Of a part of so many bytes; of one of 256 for `file_read_many`."""
-    shape = _shape(way)
+    shape = shape_of(way)
     together = _PARTS if work == "file_read_many" else 1
     whole = nbytes * together
     if memory == "gpu" and storage.link_rate is not None:
         if shape.mechanism == "cufile":
             return max(_to_host(storage, work, shape, whole, together), whole / storage.link_rate) / together
-        buffer = min(whole, shape.bounce)
-        loads = math.ceil(whole / buffer)
-        each = _to_host(storage, work, shape, buffer, max(1, buffer // nbytes) if together > 1 else 1)
-        copy = buffer / storage.link_rate
-        return (loads * max(each, copy) + min(each, copy)) / together
+        return _to_gpu(storage, work, shape, whole, max(1, min(whole, shape.bounce) // nbytes)) / together
     return _to_host(storage, work, shape, whole, together) / together
+
+
+def _to_gpu(storage: Storage, work: str, shape: Shape, whole: int, parts_of_load: int) -> float:
+    assert storage.link_rate is not None
+    buffer = min(whole, shape.bounce)
+    loads = math.ceil(whole / buffer)
+    lanes = min(shape.lanes, loads)
+    each = _to_host(storage, work, shape, buffer, parts_of_load)
+    if work != "file_read_cached":  # the lanes share the device
+        piece = min(shape.chunk, buffer // parts_of_load)
+        each = max(each, _device(storage, work == "file_write", lanes * buffer, piece, lanes * shape.count))
+    copy = buffer / storage.link_rate
+    started = float(_file()["host"]["thread"]["value"]) * (lanes - 1)
+    return started + math.ceil(loads / lanes) * max(each, lanes * copy) + min(each, copy)
 
 
 def _device(storage: Storage, write: bool, nbytes: int, piece: int, at_once: int) -> float:
@@ -150,7 +163,7 @@ def _device(storage: Storage, write: bool, nbytes: int, piece: int, at_once: int
     return latency + max(nbytes / (storage.devices * rate), pieces / (storage.devices * iops), alone)
 
 
-def _to_host(storage: Storage, work: str, shape: _Shape, nbytes: int, parts_of_call: int) -> float:
+def _to_host(storage: Storage, work: str, shape: Shape, nbytes: int, parts_of_call: int) -> float:
     host = {name: float(row["value"]) for name, row in _file()["host"].items()}
     part = nbytes // parts_of_call
     piece = min(shape.chunk, part)

@@ -16,6 +16,23 @@ import waywiser._core as _core
 from waywiser.errors import CorruptionError, Error, InputError
 from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import PlanRow
+from waywiser.tune.storage_ways import (
+    CACHED,
+    GPU,
+    HOST,
+    LARGEST_PART,
+    MANY,
+    PARTS,
+    READ,
+    SMALL,
+    WORKS,
+    WRITE,
+    Case,
+    Why,
+    alike,
+    processors,
+    ways_of,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import numpy
@@ -23,50 +40,11 @@ if TYPE_CHECKING:
     from waywiser.group.gpus import Gpus
     from waywiser.stages import Show
 
-READ, CACHED, MANY, WRITE = "file_read", "file_read_cached", "file_read_many", "file_write"
-WORKS = (READ, CACHED, MANY, WRITE)
-SIZES = (4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20)
+SIZES = (4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _MOST_BYTES, _LEAST_BYTES = 128 << 20, 8 << 20  # of the file that is read
 _OF_FREE = 10  # at most this part of the free space, and twice: the file that is read, and one that is written
-_PARTS, _LARGEST_PART = 256, 64 << 10  # of one call for many
-_SMALL = 64 << 10  # up to here one piece is all
-_LEAST, _MOST, _HOPELESS = 2, 15, 2.0  # rounds
-# The first of each is the default: of equals the earlier one is taken.
-_WAYS = {
-    "buffered": ("", "(threads=2)", "(threads=4)", "(threads=8)"),
-    "io_uring": (
-        *("", "(registered=1)", "(chunk=64K,depth=64)", "(chunk=128K,depth=16)", "(chunk=16M,depth=2)"),
-        "(chunk=1M,depth=16)",
-    ),
-    "direct": ("", "(chunk=16M,threads=1)", "(chunk=256K,threads=8)", "(chunk=1M,threads=16)"),
-    "mmap": ("", "(chunk=1M,threads=4)"),
-    "cufile": ("", "(chunk=1M,threads=16)", "(chunk=4M,threads=8)", "(chunk=1G,threads=1)"),
-}
-# To memory of GPUs also through larger buffers.
-_BOUNCING = {
-    "buffered": ("(bounce=8M,threads=4)", "(bounce=32M,threads=16)"),
-    "io_uring": ("(bounce=8M)", "(bounce=32M,chunk=1M,depth=32)"),
-    "direct": ("(bounce=8M,chunk=1M,threads=8)",),
-}
-HOST, GPU = "host", "gpu"  # whose memory: the ends of a path besides the file
-Why = dict[str, tuple[str, str | None, str | None]]
-Case = tuple[str, str, int]  # memory, work, bytes
-
-
-def ways_of(memory: str, work: str, size: int, why: Why) -> list[str]:
-    """Those to time. `why`: of each mechanism whose memory it serves, and why it does not read or write here. Those of
-    hosts serve GPUs through host memory."""
-    served = [
-        name
-        for name, (end, read, write) in why.items()
-        if end in (memory, HOST) and (write if work == WRITE else read) is None
-    ]
-    if work == MANY:
-        return [name + more for name in served for more in _WAYS[name][:3]]
-    if size <= _SMALL:
-        return [name + _WAYS[name][0] for name in served]
-    more_to_gpus: dict[str, tuple[str, ...]] = _BOUNCING if memory == GPU else {}
-    return [name + more for name in served for more in (*_WAYS[name], *more_to_gpus.get(name, ()))]
+_LOOKS, _HOPELESS = 3, 2.0  # rounds of all; who is that much slower than the fastest has one
+_LEAST, _MOST, _RIVAL = 5, 61, 1.3  # rounds of those that were no slower than that, once
 
 
 def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:
@@ -96,6 +74,7 @@ class Turns:
 
         self._draw = numpy.random.default_rng(0)
         self._bytes = self._draw.integers(0, 256, nbytes, numpy.uint8)
+        self._memory = numpy.empty(max(nbytes, PARTS * LARGEST_PART), numpy.uint8)
         self._folder, self.path = folder, str(folder / "read")
         made = _core.File(self.path, True, _core.FilePlan(), "buffered")
         made.write([(0, self._bytes, None)])
@@ -119,20 +98,24 @@ class Turns:
             self._files[memory, way] = _core.File(self.path, False, _core.FilePlan(), way, self._core_gpus(memory))
         return self._files[memory, way]
 
-    def _array(self, memory: str, size: int) -> Any:
+    def _array(self, memory: str, at: int, size: int) -> Any:
+        """Zeros; of hosts in memory that has been used before."""
         import numpy
 
         if memory == GPU and self._gpus is not None:
             return self._gpus.array(numpy.zeros(size, numpy.uint8))
-        return numpy.zeros(size, numpy.uint8)
+        into = self._memory[at : at + size]
+        into[:] = 0
+        return into
 
     def _read(self, memory: str, work: str, way: str, size: int) -> float:
         import numpy
 
-        count = _PARTS if work == MANY else 1
+        count = PARTS if work == MANY else 1
         blocks = (len(self._bytes) - size) // 4096 + 1
         offsets = [int(block) * 4096 for block in self._draw.integers(0, blocks, count)]
-        parts = [(offset, self._array(memory, size), None) for offset in offsets]
+        step = -(-size // 4096) * 4096
+        parts = [(offset, self._array(memory, i * step, size), None) for i, offset in enumerate(offsets)]
         file = self._file(memory, way)
         if work == CACHED:
             self._file(HOST, "buffered").read([(offset, numpy.empty(size, numpy.uint8), None) for offset in offsets])
@@ -206,15 +189,15 @@ def measured(
                 times.notes.append("only cached reads are measured: the file system keeps its pages in memory")
             works = [work for work in WORKS if cold or work not in (READ, MANY)]
             cases = [(end, work, size) for end in ends for size in sizes if 2 * size <= room for work in works]
-            cases = [(end, work, size) for end, work, size in cases if work != MANY or size <= _LARGEST_PART]
+            cases = [(end, work, size) for end, work, size in cases if work != MANY or size <= LARGEST_PART]
             series: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
             slow: set[tuple[str, str, str]] = set()
             for (end, work, size), share in _shares(cases, seconds, show):
-                ways = [way for way in ways_of(end, work, size, why) if (end, work, way) not in slow]
-                points = dict(_timed(turns, (end, work, size), ways, share))
+                ways = [way for way in ways_of(end, work, size, why, processors()) if (end, work, way) not in slow]
+                points = _timed(turns, (end, work, size), ways, share)
                 for way, point in points.items():
                     series.setdefault((end, work, way), []).append(point)
-                slow |= {(end, work, way) for way in _slow(points)} if size > _SMALL else set()
+                slow |= {(end, work, way) for way in _slow(points)} if size > SMALL else set()
     except OSError as error:
         raise InputError(f"--storage {folder}: {error.strerror}") from error
     times.series = [
@@ -234,7 +217,26 @@ def _shares(cases: Sequence[Case], seconds: float, show: Show) -> Iterator[tuple
     show(len(cases), len(cases), 0.0, "")
 
 
-def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
+def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> dict[str, dict[str, Any]]:
+    """Points of a profile. Ways that do the same are timed as one; those that may be the fastest have most of the time,
+    and their points are of that part alone."""
+    memory, work, size = case
+    firsts: dict[tuple[object, ...], str] = {}
+    stands_for = {way: firsts.setdefault(alike(memory, work, way, size), way) for way in ways}
+    until = time.monotonic() + max(seconds, 0.0)
+    points = _contest(turns, case, list(firsts.values()), 1 if seconds <= 0 else _LOOKS, _LOOKS, seconds / 2)
+    best = min((one.median for one in points.values()), default=0.0)
+    rivals = [way for way, one in points.items() if min(one.samples) <= _RIVAL * best]
+    if seconds > 0:
+        points |= _contest(turns, case, rivals, _LEAST, _MOST, until - time.monotonic())
+    found = {way: json.loads(one.point(size)) for way, one in points.items()}
+    return {way: found[first] for way, first in stands_for.items() if first in found}
+
+
+def _contest(
+    turns: Turns, case: Case, ways: Sequence[str], least: int, most: int, seconds: float
+) -> dict[str, _core.Contender]:
+    """Of those that serve the case, in rounds."""
     memory, work, size = case
 
     def take(which: int, _calls: int, _counts: bool) -> list[float] | None:
@@ -245,13 +247,10 @@ def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> Ite
         except Error:
             return None
 
-    least = _LEAST if seconds > 0 else 1
     found = _core.contest(
-        len(ways), take, least=least, most=_MOST, seconds=max(seconds, 0.0), looks=1, hopeless=_HOPELESS
+        len(ways), take, least=least, most=most, seconds=max(seconds, 0.0), looks=1, hopeless=_HOPELESS
     )
-    for way, one in zip(ways, found, strict=True):
-        if one.offered and one.samples:
-            yield way, json.loads(one.point(size))
+    return {way: one for way, one in zip(ways, found, strict=True) if one.offered and one.samples}
 
 
 def _slow(points: dict[str, dict[str, Any]]) -> set[str]:

@@ -9,10 +9,12 @@ class Buffered final : public FileRoad {
  public:
   explicit Buffered(const RoadShape& shape) : shape_(shape) {}
 
-  void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
-    const std::vector<FilePart> pieces = cut(parts, shape_.chunk, 1);
-    share_out(pieces.size(), shape_.count,
-              [&](unsigned, std::size_t i) { file.transfer(use, file.cached_descriptor(), pieces[i]); });
+  std::vector<FilePart> pieces(FileUse, const StorageFile&, std::span<const FilePart> parts) const override {
+    return cut(parts, shape_.chunk, 1);
+  }
+  void move(FileUse use, const StorageFile& file, PieceQueue& pieces) override {
+    share_out(pieces, shape_.count,
+              [&](unsigned, const FilePart& piece) { file.transfer(use, file.cached_descriptor(), piece); });
   }
 
  private:

@@ -52,11 +52,13 @@ class CuFile final : public FileRoad {
  public:
   explicit CuFile(const RoadShape& shape) : shape_(shape) {}
 
-  void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
-    if (parts.empty()) return;
+  std::vector<FilePart> pieces(FileUse, const StorageFile& file, std::span<const FilePart> parts) const override {
+    return cut(parts, shape_.chunk, std::max<Bytes>(file.block(), 4096));
+  }
+  void move(FileUse use, const StorageFile& file, PieceQueue& pieces) override {
+    if (pieces.all().empty()) return;
     if (!attached_) attached_.emplace(CuFileLibrary::usual(), file);
-    const std::vector<FilePart> pieces = cut(parts, shape_.chunk, std::max<Bytes>(file.block(), 4096));
-    share_out(pieces.size(), shape_.count, [&](unsigned, std::size_t i) { attached_->move(use, file, pieces[i]); });
+    share_out(pieces, shape_.count, [&](unsigned, const FilePart& piece) { attached_->move(use, file, piece); });
   }
 
  private:

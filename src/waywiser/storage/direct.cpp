@@ -28,10 +28,14 @@ class Direct final : public FileRoad {
  public:
   explicit Direct(const RoadShape& shape) : shape_(shape), bounces_(shape.count) {}
 
-  void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
-    const std::vector<FilePart> pieces = direct_pieces(use, file, parts, shape_.chunk);
-    share_out(pieces.size(), shape_.count,
-              [&](unsigned worker, std::size_t i) { transfer_blocks(use, file, pieces[i], bounces_[worker]); });
+  std::vector<FilePart> pieces(FileUse use, const StorageFile& file, std::span<const FilePart> parts) const override {
+    return direct_pieces(use, file, parts, shape_.chunk);
+  }
+  void move(FileUse use, const StorageFile& file, PieceQueue& pieces) override {
+    share_out(pieces, shape_.count,
+              [&](unsigned worker, const FilePart& piece) { transfer_blocks(use, file, piece, bounces_[worker]); });
+  }
+  void finish(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
     if (use == FileUse::write) write_rest(file, parts);
   }
 

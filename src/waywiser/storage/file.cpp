@@ -1,14 +1,10 @@
 #include "waywiser/storage/file.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <mutex>
+#include <optional>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/policy/defaults.hpp"
-#include "waywiser/storage/file_ways.hpp"
-#include "waywiser/storage/gpu_staging.hpp"
+#include "waywiser/storage/file_moves.hpp"
 #include "waywiser/storage/pieces.hpp"
 #include "waywiser/storage/replaced_file.hpp"
 
@@ -16,64 +12,17 @@ namespace waywiser {
 
 struct [[gnu::visibility("hidden")]] File::Opened {
   Opened(StorageFile opened, std::optional<ReplacedFile> target, FileUse used, const FileOptions& options)
-      : file(std::move(opened)), replaced(std::move(target)), use(used), ways(file, use, options.plan, options.way) {
-    if (options.gpus) staging.emplace(options.gpus);
+      : file(std::move(opened)), replaced(std::move(target)), use(used), moves(file, use, options.plan, options.way) {
+    if (options.gpus) moves.use_gpus(options.gpus);
   }
 
   void run(bool writes, std::span<const FilePart> parts);
-  // A long part in sections: its way may become slow meanwhile. `each`: bytes of a part.
-  void move(std::span<const FilePart> parts, Bytes each) {
-    if (parts.size() > 1) return move_at_once(parts, each);
-    const FilePart& all = parts.front();
-    for (Bytes at = 0; at < each; at += defaults::file_section) {
-      const FilePart section{all.offset + at, all.memory.slice(at, std::min<Bytes>(defaults::file_section, each - at))};
-      move_at_once({&section, 1}, each);
-    }
-  }
-
-  void move_at_once(std::span<const FilePart> parts, Bytes each) {
-    std::vector<FilePart> of_hosts, of_gpus;
-    for (const FilePart& part : parts) (part.memory.place.is_gpu() ? of_gpus : of_hosts).push_back(part);
-    const FileWork now = work(parts);
-    if (!of_hosts.empty()) move(of_hosts, FileEnd::host, now, each);
-    if (!of_gpus.empty()) move(of_gpus, FileEnd::gpu, now, each);
-  }
-
-  void move(std::span<const FilePart> parts, FileEnd end, FileWork now, Bytes each) {
-    const FileWays::Found found = ways.find(now, end, each);
-    const auto begun = std::chrono::steady_clock::now();
-    if (found.end == end)
-      found.road.run(use, file, parts);
-    else
-      staging->run(found.road, use, file, parts, found.bounce);
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
-    if (found.times_of == end) look_at(found.ways, now, parts, spent.count());
-  }
-
-  // Calls of one part are timed, and those of so many that each takes the time of the plan's.
-  void look_at(WatchedWays& watched, FileWork now, std::span<const FilePart> parts, Seconds spent) {
-    if (parts.size() > 1 && parts.size() < defaults::file_many) return;
-    Bytes bytes = 0;
-    for (const FilePart& part : parts) bytes += part.memory.bytes;
-    const WatchedWays::Slow slow = watched.took(bytes / parts.size(), spent, parts.size());
-    if (slow.way != nullptr)
-      std::fprintf(stderr, "waywiser: %s: %s by %s takes %.1f times the time of the plan; by %s from now on\n",
-                   file.path().c_str(), std::string(name(now)).c_str(), text(*slow.way).c_str(), slow.times,
-                   text(watched.way()).c_str());
-  }
-
-  FileWork work(std::span<const FilePart> parts) const {
-    if (use == FileUse::write) return FileWork::write;
-    if (file.seems_cached(parts.front().offset, parts.front().memory.bytes)) return FileWork::read_cached;
-    return parts.size() > 1 ? FileWork::read_many : FileWork::read;
-  }
 
   StorageFile file;
   std::optional<ReplacedFile> replaced;
   FileUse use;
   bool broken = false;  // a write has failed
-  FileWays ways;
-  std::optional<GpuStaging> staging;
+  FileMoves moves;
 };
 
 // It stays until the File ends: a call of another thread may wait for its turn.
@@ -110,7 +59,7 @@ auto File::in_turn(Call call) const {
 }
 
 void File::use_gpus(std::shared_ptr<Platform> gpus) {
-  in_turn([&](Opened& opened) { opened.staging.emplace(std::move(gpus)); });
+  in_turn([&](Opened& opened) { opened.moves.use_gpus(std::move(gpus)); });
 }
 
 Bytes File::size() const {
@@ -141,13 +90,13 @@ void File::Opened::run(bool writes, std::span<const FilePart> parts) {
   check_parts(parts);
   Bytes bytes = 0;
   for (const FilePart& each : parts) {
-    if (each.memory.place.is_gpu() && !staging)
+    if (each.memory.place.is_gpu() && !moves.has_gpus())
       refuse_input(file.path(), "is open without GPUs, and an array is in the memory of one");
     bytes += each.memory.bytes;
   }
   if (bytes == 0) return;
   broken = writes;  // until it is over
-  move(parts, bytes / parts.size());
+  moves.move(parts);
   broken = false;
 }
 
@@ -168,8 +117,7 @@ std::unique_ptr<File::Opened> File::taken() noexcept {
 
 std::string File::way(Bytes offset, Bytes bytes, Place place) const {
   const FilePart part{offset, {nullptr, bytes, place}};
-  const FileEnd end = place.is_gpu() ? FileEnd::gpu : FileEnd::host;
-  return in_turn([&](Opened& opened) { return text(opened.ways.way(opened.work({&part, 1}), end, bytes)); });
+  return in_turn([&](Opened& opened) { return text(opened.moves.way(part)); });
 }
 
 bool File::drop_cache() const {

@@ -106,9 +106,11 @@ FileWays::Found FileWays::find(FileWork work, FileEnd end, Bytes bytes) {
   Row& chosen = row(work, end, bytes);
   const Way& way = chosen.ways.way();
   const StorageMechanism& mechanism = storage_mechanism(way.name);
-  std::unique_ptr<FileRoad>& road = roads_[text(way)];
-  if (!road) road = mechanism.open(way);
-  return {*road, chosen.ways, mechanism.end, chosen.end, bounce_of(way)};
+  const Bounce bounce = bounce_of(way);
+  std::vector<std::unique_ptr<FileRoad>>& roads = roads_[text(way)];
+  const std::size_t wanted = end == FileEnd::gpu && mechanism.end == FileEnd::host ? bounce.lanes : 1;
+  while (roads.size() < wanted) roads.push_back(mechanism.open(way));
+  return {roads, chosen.ways, mechanism.end, chosen.end, bounce.bytes};
 }
 
 }  // namespace waywiser

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,11 +28,11 @@ class FileWays {
   FileWays(const StorageFile& file, FileUse use, const FilePlan& plan, const std::string& way);
 
   struct Found {
-    FileRoad& road;
+    std::span<const std::unique_ptr<FileRoad>> roads;  // one at least; more: lanes of GPUs
     WatchedWays& ways;
     FileEnd end;       // what its parts are in: parts of GPUs go through host memory if it is the host's
     FileEnd times_of;  // whose memory the expected times of `ways` are of
-    Bytes bounce;      // of the buffers in host memory
+    Bytes bounce;      // of a buffer in host memory
   };
   // For so many bytes, of each part if there are many, in memory of `end`. Throws unavailable: the only way serves GPU
   // memory, and this is the host's.
@@ -50,7 +51,7 @@ class FileWays {
 
   // Of hosts' memory the last one serves all sizes; what has no row of GPUs' goes as hosts' does.
   std::map<std::pair<FileWork, FileEnd>, std::vector<Row>> rows_;
-  std::map<std::string, std::unique_ptr<FileRoad>> roads_;
+  std::map<std::string, std::vector<std::unique_ptr<FileRoad>>> roads_;
 };
 
 }  // namespace waywiser

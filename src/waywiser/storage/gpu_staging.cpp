@@ -1,12 +1,13 @@
 #include "waywiser/storage/gpu_staging.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <utility>
 
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/policy/defaults.hpp"
-#include "waywiser/storage/pieces.hpp"
+#include "waywiser/storage/shared_out.hpp"
 
 namespace waywiser {
 namespace {
@@ -15,6 +16,17 @@ constexpr std::size_t depth = defaults::file_depth;
 constexpr Bytes aligned_to = 4096;  // for direct access
 
 Bytes aligned(Bytes bytes) { return (bytes + aligned_to - 1) / aligned_to * aligned_to; }
+
+// Pieces that one buffer takes together, in the buffer.
+std::vector<FilePart> staged(std::span<const FilePart> pieces, const GpuStaging::Buffer& buffer) {
+  std::vector<FilePart> here;
+  Bytes at = 0;
+  for (const FilePart& each : pieces) {
+    here.push_back({each.offset, buffer.memory.region().slice(at, each.memory.bytes)});
+    at += aligned(each.memory.bytes);
+  }
+  return here;
+}
 
 }  // namespace
 
@@ -26,90 +38,88 @@ void GpuStaging::Lane::settle() noexcept {
   }
 }
 
-GpuStaging::Lane& GpuStaging::lane(Place gpu, Bytes chunk) {
-  Lane& found = lanes_[gpu];
-  if (!found.buffers.empty() && found.buffers.front().memory.region().bytes >= chunk) return found;
-  found.settle();
-  std::vector<Buffer> buffers;
-  for (std::size_t i = 0; i < depth; ++i)
-    buffers.push_back(
-        {gpus_->allocate(gpus_->nearest_host(gpu.index), chunk, Allocation::pinned), gpus_->create_event(gpu)});
-  if (!found.stream) found.stream = gpus_->open_stream(gpu);
-  found.buffers = std::move(buffers);
+std::deque<GpuStaging::Lane>& GpuStaging::lanes(Place gpu, std::size_t count) {
+  std::deque<Lane>& found = lanes_[gpu];
+  while (found.size() < count) {
+    found.emplace_back();
+    found.back().stream = gpus_->open_stream(gpu);
+  }
   return found;
 }
 
-std::vector<GpuStaging::Load> GpuStaging::loads_of(std::span<const FilePart> parts, Bytes chunk, Bytes block) {
-  std::vector<Load> loads(1);
-  Bytes bytes = 0;
-  for (const FilePart& piece : cut(parts, chunk, block)) {
-    if (bytes + aligned(piece.memory.bytes) > chunk) {
-      loads.emplace_back();
-      bytes = 0;
-    }
-    bytes += aligned(piece.memory.bytes);
-    loads.back().push_back(piece);
-  }
-  return loads;
+GpuStaging::Buffer& GpuStaging::buffer(Lane& lane, std::size_t turn, Bytes bytes) const {
+  const Place gpu = lane.stream->place();
+  if (lane.buffers.size() <= turn % depth) lane.buffers.emplace_back();
+  Buffer& found = lane.buffers[turn % depth];
+  if (found.in_use) found.copied->synchronize(Deadline::in(usual_timeout()));
+  found.in_use = false;
+  if (found.memory.region().bytes < bytes)
+    found.memory = gpus_->allocate(gpus_->nearest_host(gpu.index), bytes, Allocation::pinned);
+  if (!found.copied) found.copied = gpus_->create_event(gpu);
+  return found;
 }
 
-void GpuStaging::run(FileRoad& road, FileUse use, const StorageFile& file, std::span<const FilePart> parts,
-                     Bytes chunk) {
-  std::map<Place, std::vector<FilePart>> of_gpus;
-  for (const FilePart& each : parts) of_gpus[each.memory.place].push_back(each);
-  chunk = aligned(std::max(chunk, file.block()));
-  for (const auto& [gpu, its_own] : of_gpus) {
-    Lane& of_gpu = lane(gpu, chunk);
-    const std::vector<Load> loads = loads_of(its_own, chunk, file.block());
+Bytes StagedRoad::most_of_a_load(const StorageFile& file) const { return aligned(std::max(chunk_, file.block())); }
+
+std::vector<FilePart> StagedRoad::pieces(FileUse, const StorageFile& file, std::span<const FilePart> parts) const {
+  return cut(parts, most_of_a_load(file), file.block());
+}
+
+void StagedRoad::read(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces,
+                      Bytes chunk) const {
+  for (std::size_t turn = 0;; ++turn) {
+    const std::span<const FilePart> there = pieces.take_load(chunk, aligned_to);
+    if (there.empty()) break;
+    GpuStaging::Buffer& buffer = staging_.buffer(lane, turn, chunk);
+    const std::vector<FilePart> here = staged(there, buffer);
+    road.run(FileUse::read, file, here);
+    for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy(there[k].memory, here[k].memory);
+    lane.stream->record(*buffer.copied);
+    buffer.in_use = true;
+  }
+  lane.stream->synchronize(Deadline::in(usual_timeout()));
+}
+
+void StagedRoad::write(GpuStaging::Lane& lane, FileRoad& road, const StorageFile& file, PieceQueue& pieces,
+                       Bytes chunk) const {
+  std::array<std::vector<FilePart>, depth> loads;
+  std::size_t begun = 0;
+  const auto fetch = [&] {
+    const std::span<const FilePart> there = pieces.take_load(chunk, aligned_to);
+    if (there.empty()) return;
+    GpuStaging::Buffer& buffer = staging_.buffer(lane, begun, chunk);
+    std::vector<FilePart>& here = loads[begun++ % depth] = staged(there, buffer);
+    for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy(here[k].memory, there[k].memory);
+    lane.stream->record(*buffer.copied);
+    buffer.in_use = true;
+  };
+  for (std::size_t i = 0; i < depth; ++i) fetch();
+  for (std::size_t i = 0; i < begun; ++i) {
+    lane.buffers[i % depth].copied->synchronize(Deadline::in(usual_timeout()));
+    road.run(FileUse::write, file, loads[i % depth]);
+    fetch();
+  }
+}
+
+void StagedRoad::move(FileUse use, const StorageFile& file, PieceQueue& pieces) {
+  Bytes bytes = 0;
+  for (const FilePart& each : pieces.all()) bytes += aligned(each.memory.bytes);
+  if (bytes == 0) return;
+  const Bytes chunk = std::min(most_of_a_load(file), bytes);
+  const std::size_t used = std::min<std::size_t>(roads_.size(), (bytes + chunk - 1) / chunk);
+  std::deque<GpuStaging::Lane>& lanes = staging_.lanes(pieces.all().front().memory.place, used);
+  share_out(used, static_cast<unsigned>(used), [&](unsigned, std::size_t i) {
     try {
       if (use == FileUse::read)
-        read(of_gpu, road, file, loads);
+        read(lanes[i], *roads_[i], file, pieces, chunk);
       else
-        write(of_gpu, road, file, loads);
+        write(lanes[i], *roads_[i], file, pieces, chunk);
     } catch (...) {
-      of_gpu.settle();
+      pieces.withdraw();
+      lanes[i].settle();
       throw;
     }
-  }
-}
-
-std::vector<FilePart> GpuStaging::staged(const Load& load, const Buffer& buffer) {
-  std::vector<FilePart> parts;
-  Bytes at = 0;
-  for (const FilePart& each : load) {
-    parts.push_back({each.offset, buffer.memory.region().slice(at, each.memory.bytes)});
-    at += aligned(each.memory.bytes);
-  }
-  return parts;
-}
-
-void GpuStaging::read(Lane& of_gpu, FileRoad& road, const StorageFile& file, const std::vector<Load>& loads) {
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    Buffer& buffer = of_gpu.buffers[i % depth];
-    if (i >= depth) buffer.copied->synchronize(Deadline::in(usual_timeout()));
-    const std::vector<FilePart> here = staged(loads[i], buffer);
-    road.run(FileUse::read, file, here);
-    for (std::size_t k = 0; k < here.size(); ++k) of_gpu.stream->copy(loads[i][k].memory, here[k].memory);
-    of_gpu.stream->record(*buffer.copied);
-  }
-  of_gpu.stream->synchronize(Deadline::in(usual_timeout()));
-}
-
-void GpuStaging::write(Lane& of_gpu, FileRoad& road, const StorageFile& file, const std::vector<Load>& loads) {
-  const auto fetch = [&](std::size_t i) {
-    Buffer& buffer = of_gpu.buffers[i % depth];
-    const std::vector<FilePart> here = staged(loads[i], buffer);
-    for (std::size_t k = 0; k < here.size(); ++k) of_gpu.stream->copy(here[k].memory, loads[i][k].memory);
-    of_gpu.stream->record(*buffer.copied);
-  };
-  for (std::size_t i = 0; i < std::min(depth, loads.size()); ++i) fetch(i);
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    Buffer& buffer = of_gpu.buffers[i % depth];
-    buffer.copied->synchronize(Deadline::in(usual_timeout()));
-    road.run(FileUse::write, file, staged(loads[i], buffer));
-    if (const std::size_t next = i + depth; next < loads.size()) fetch(next);
-  }
-  of_gpu.stream->synchronize(Deadline::in(usual_timeout()));
+  });
 }
 
 }  // namespace waywiser

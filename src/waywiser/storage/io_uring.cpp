@@ -22,18 +22,19 @@ class RingRun {
   RingRun(Ring& ring, std::vector<Mapping>& bounces, bool registered, FileUse use, const StorageFile& file)
       : ring_(ring), bounces_(bounces), registered_(registered), use_(use), file_(file), slots_(bounces.size()) {}
 
-  void run(const std::vector<FilePart>& pieces) {
-    std::size_t next = 0;
-    for (std::size_t slot = 0; slot < slots_.size() && next < pieces.size(); ++slot) begin(slot, pieces[next++]);
+  void run(PieceQueue& pieces) {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) begin_next(slot, pieces);
     while (under_way_ != 0) {
       wait_for_one();
       while (const std::optional<Ring::Completion> done = ring_.next()) {
         const auto slot = static_cast<std::size_t>(done->id);
         --under_way_;
-        if (ended(slot, done->result) && next < pieces.size() && !failed_) begin(slot, pieces[next++]);
+        if (ended(slot, done->result)) begin_next(slot, pieces);
       }
     }
-    if (failed_) std::rethrow_exception(failed_);
+    if (!failed_) return;
+    pieces.withdraw();
+    std::rethrow_exception(failed_);
   }
 
  private:
@@ -49,9 +50,11 @@ class RingRun {
     std::this_thread::yield();
   }
 
-  void begin(std::size_t slot, const FilePart& piece) {
+  void begin_next(std::size_t slot, PieceQueue& pieces) {
+    const FilePart* piece = failed_ ? nullptr : pieces.take();
+    if (piece == nullptr) return;
     try {
-      slots_[slot].emplace(use_, file_, piece, bounces_[slot], registered_);
+      slots_[slot].emplace(use_, file_, *piece, bounces_[slot], registered_);
     } catch (...) {
       failed_ = std::current_exception();
       return;
@@ -98,9 +101,14 @@ class IoUring final : public FileRoad {
  public:
   IoUring(const RoadShape& shape, bool registers) : shape_(shape), registered_(registers), bounces_(shape.count) {}
 
-  void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
+  std::vector<FilePart> pieces(FileUse use, const StorageFile& file, std::span<const FilePart> parts) const override {
+    return direct_pieces(use, file, parts, shape_.chunk);
+  }
+  void move(FileUse use, const StorageFile& file, PieceQueue& pieces) override {
     if (!ring_) begin(file);
-    RingRun(*ring_, bounces_, registered_, use, file).run(direct_pieces(use, file, parts, shape_.chunk));
+    RingRun(*ring_, bounces_, registered_, use, file).run(pieces);
+  }
+  void finish(FileUse use, const StorageFile& file, std::span<const FilePart> parts) override {
     if (use == FileUse::write) write_rest(file, parts);
   }
 

@@ -45,9 +45,11 @@ class Mapped final : public FileRoad {
  public:
   explicit Mapped(const RoadShape& shape) : shape_(shape) {}
 
-  void run(FileUse, const StorageFile& file, std::span<const FilePart> parts) override {
-    const std::vector<FilePart> pieces = cut(parts, shape_.chunk, 1);
-    share_out(pieces.size(), shape_.count, [&](unsigned, std::size_t i) { read(file, pieces[i]); });
+  std::vector<FilePart> pieces(FileUse, const StorageFile&, std::span<const FilePart> parts) const override {
+    return cut(parts, shape_.chunk, 1);
+  }
+  void move(FileUse, const StorageFile& file, PieceQueue& pieces) override {
+    share_out(pieces, shape_.count, [&](unsigned, const FilePart& piece) { read(file, piece); });
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 
@@ -21,6 +22,40 @@ std::vector<FilePart> cut(std::span<const FilePart> parts, Bytes chunk, Bytes al
     }
   }
   return pieces;
+}
+
+std::vector<FilePart> joined(std::span<const FilePart> pieces) {
+  std::vector<FilePart> parts;
+  for (const FilePart& each : pieces) {
+    const bool follows = !parts.empty() && parts.back().end() == each.offset &&
+                         parts.back().memory.place == each.memory.place &&
+                         parts.back().memory.data + parts.back().memory.bytes == each.memory.data;
+    if (follows)
+      parts.back().memory.bytes += each.memory.bytes;
+    else
+      parts.push_back(each);
+  }
+  return parts;
+}
+
+const FilePart* PieceQueue::take() {
+  const std::lock_guard guard(lock_);
+  return next_ < pieces_.size() ? &pieces_[next_++] : nullptr;
+}
+
+std::span<const FilePart> PieceQueue::take_load(Bytes room, Bytes alignment) {
+  const std::lock_guard guard(lock_);
+  const std::size_t first = next_;
+  for (Bytes taken = 0; next_ < pieces_.size(); ++next_) {
+    taken += (pieces_[next_].memory.bytes + alignment - 1) / alignment * alignment;
+    if (taken > room && next_ > first) break;
+  }
+  return std::span(pieces_).subspan(first, next_ - first);
+}
+
+std::span<const FilePart> PieceQueue::withdraw() {
+  const std::lock_guard guard(lock_);
+  return std::span(pieces_).subspan(std::exchange(next_, pieces_.size()));
 }
 
 void check_parts(std::span<const FilePart> parts) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "waywiser/base/way.hpp"
+#include "waywiser/storage/pieces.hpp"
 #include "waywiser/storage/storage_file.hpp"
 
 namespace waywiser {
@@ -16,7 +17,13 @@ class FileRoad {
  public:
   virtual ~FileRoad() = default;
   // All bytes of all parts. Throws io with path and offset; what was read is no result then.
-  virtual void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts) = 0;
+  void run(FileUse use, const StorageFile& file, std::span<const FilePart> parts);
+
+  // The same in steps: the pieces in which it moves parts; those that it can take; what no piece has.
+  virtual std::vector<FilePart> pieces(FileUse use, const StorageFile& file, std::span<const FilePart> parts) const = 0;
+  // Throws as run(); nobody takes any more of the pieces then.
+  virtual void move(FileUse use, const StorageFile& file, PieceQueue& pieces) = 0;
+  virtual void finish(FileUse /*use*/, const StorageFile& /*file*/, std::span<const FilePart> /*parts*/) {}
 };
 
 // Whose memory the parts of a call are in.
@@ -29,8 +36,12 @@ struct StorageMechanism {
   FileEnd end = FileEnd::host;  // those of hosts serve GPUs by copies through host memory
 };
 
-// The size of the buffers through which the way serves GPUs. Throws invalid_input.
-Bytes bounce_of(const Way& way);
+// How a way serves GPUs: through so many lanes, each with a road and buffers of its own. Throws invalid_input.
+struct Bounce {
+  Bytes bytes = 0;  // of a buffer
+  unsigned lanes = 1;
+};
+Bounce bounce_of(const Way& way);
 
 // In their order: of equals the first is taken.
 std::span<const StorageMechanism> storage_mechanisms();
@@ -44,7 +55,7 @@ StorageMechanism io_uring_mechanism();
 StorageMechanism cufile_mechanism();
 
 // Reads the parameters `chunk` and, under the name `second`, how many: threads, or pieces under way; where GPUs go
-// through host memory, `bounce` is the size of a buffer.
+// through host memory, `bounce` and `lanes` are theirs.
 struct RoadShape {
   Bytes chunk = 0;
   unsigned count = 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,19 @@ class WatchedWays {
   // A call for `count` parts of so many bytes took so long by way(). If that is too slow, it is told, and way() is
   // another one from now on.
   Slow took(Bytes bytes, Seconds seconds, std::size_t count = 1);
+  // A call that is still under way after so long is too slow: took() says so then. Nothing: there is no other way.
+  std::optional<Seconds> patience(Bytes bytes, std::size_t count = 1) const;
+  // How many bytes of a part of `most`, or how many parts, the plan expects to take no longer than half the time until
+  // a way is judged: a call that is long goes in such sections.
+  Bytes section(Bytes most) const;
+  std::size_t section(Bytes each, std::size_t count) const;
 
  private:
   Seconds expected(Bytes bytes) const;
+  Seconds planned(Bytes bytes, std::size_t count) const;
+  // The best one that should need less than half of `seen` times the first one's time, but for the present one and
+  // those that were seen; the number of ways: none.
+  std::size_t better(double seen) const;
 
   std::vector<RankedWay> ways_;
   std::vector<std::pair<Bytes, Seconds>> expected_;
