@@ -16,7 +16,8 @@ set(public_headers
   heap/device/stop.hpp
   heap/device/proxied_access.hpp heap/device/transfers.hpp
   heap/device/cuda_bulk.cuh heap/device/cuda_copy.cuh heap/device/lines.hpp heap/device/messages.hpp
-  heap/device/one_sided.hpp heap/device/packets.hpp heap/device/combined.hpp heap/device/team.hpp heap/device/host_heap_block.hpp
+  heap/device/one_sided.hpp heap/device/packets.hpp heap/device/combined.hpp heap/device/team_meeting.hpp heap/device/team.hpp
+  heap/device/host_heap_block.hpp
   heap/device/cuda_heap_block.cuh kernels/rtc/bit kernels/rtc/cstddef kernels/rtc/cstdint kernels/rtc/type_traits
   kernels/block/cuda_block.cuh kernels/block/host_block.hpp kernels/block/ll128.hpp kernels/block/ll_packet.hpp
   kernels/block/ranks.hpp kernels/block/tag.hpp kernels/block/word_access.hpp kernels/copy_body.hpp device/trap.hpp

@@ -113,6 +113,56 @@ TEST(HeapTeam, CollectivesAreAsPlainArraysSay) {
         << size;
 }
 
+// `turns` broadcasts by turns of all roots, around what fits into packets, from any address; returns what is wrong.
+std::string run_broadcasts(const Group& group, const Heap& heap, const HeapTeam& team, int first, int turns) {
+  std::string wrong;
+  run_kernel(group, heap, [&](const HostOneSided& ranks) {
+    const HostTeam kernels(ranks, team.terms());
+    constexpr std::uint64_t most = one_sided::team_packet_bytes;
+    constexpr std::uint64_t sizes[] = {0, 1, 7, 8, 40, most - 8, most - 1, most, most + 1, most + 8, 2 * most - 16};
+    for (int turn = first; turn < first + turns; ++turn) {
+      const std::uint64_t count = sizes[static_cast<std::size_t>(turn) % std::size(sizes)];
+      const int root = turn % kernels.size();
+      auto* source = ranks.at<std::uint8_t>(source_at + static_cast<std::uint64_t>(turn / 2 % 5));
+      auto* told = turn % 7 == 0 ? source : ranks.at<std::uint8_t>(gathered_at + static_cast<std::uint64_t>(turn % 3));
+      for (std::uint64_t i = 0; i < count; ++i) source[i] = element<std::uint8_t>(kernels.rank(), i, turn);
+      kernels.broadcast(told, source, count, root);
+      for (std::uint64_t i = 0; i < count && wrong.empty(); ++i)
+        if (told[i] != element<std::uint8_t>(root, i, turn))
+          wrong = "turn " + std::to_string(turn) + ", byte " + std::to_string(i);
+    }
+  });
+  return wrong;
+}
+
+TEST(HeapTeam, BroadcastsAroundWhatFitsIntoPackets) {
+  for (const int size : {1, 2, 5})
+    EXPECT_EQ(problems_of(size,
+                          [](Group& group, Place place) {
+                            Heap heap(group, "packets", place, 65536);
+                            const HeapTeam team = heap.world();
+                            const std::string wrong = run_broadcasts(group, heap, team, 0, 77);
+                            require_that(wrong.empty(), wrong);
+                          }),
+              "")
+        << size;
+}
+
+// Its numbers begin again, so packets of the team before would be taken for its own.
+TEST(HeapTeam, FindsNoPacketsOfATeamThatHadItsPlace) {
+  EXPECT_EQ(problems_of(3,
+                        [](Group& group, Place place) {
+                          Heap heap(group, "again", place, 65536);
+                          for (int first = 0; first < 44; first += 4) {
+                            const HeapTeam team = heap.world();
+                            require_that(team.terms().slot == 0, "another place");
+                            const std::string wrong = run_broadcasts(group, heap, team, first, 11);
+                            require_that(wrong.empty(), wrong);
+                          }
+                        }),
+            "");
+}
+
 // 16-bit floats are summed as 32-bit ones, in the order of the ranks, and rounded once.
 TEST(HeapTeam, HalvesAreRoundedOnce) {
   EXPECT_EQ(problems_of(3,

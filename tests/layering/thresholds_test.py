@@ -47,6 +47,7 @@ NO_CHOICE = {
         ("comm/bootstrap/frame.cpp", "header_bytes"),
         ("comm/shared_memory/lane.hpp", "LaneWord::longest_same_tag"),
         ("comm/shared_memory/lane_mailbox.cpp", "most_in_mailbox"),
+        ("heap/device/team.hpp", "team_packet_bytes"),
         ("heap/device/transfers.hpp", "bulk_stages"),
         ("offload/request_stream.cpp", "frame_room"),
     },
@@ -59,6 +60,7 @@ NO_CHOICE = {
         ("comm/shared_memory/lane.hpp", "4"),
         ("comm/shared_memory/lane.hpp", "least_of_whole_lines"),
         ("heap/device/cuda_copy.cuh", "few"),
+        ("heap/device/cuda_copy.cuh", "many"),
     },
     "how much is kept or named": {
         ("collective/group_core.cpp", "most_spare_executions"),

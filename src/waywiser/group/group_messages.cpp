@@ -17,9 +17,9 @@ namespace {
 constexpr int exchange_labels = 0x8000;
 constexpr int exchange_tags = 0x7fff;
 
-// Short messages to other machines go through the host at once: an RTS takes longer than the bytes.
-bool is_announced(ConstElements data, bool one_machine) {
-  return is_staged(data) && (one_machine || data.region.bytes > longest_short);
+// Of a GPU. Short messages to other machines go through the host at once: an RTS takes longer than the bytes.
+bool is_announced(const Session& session, ConstElements data, std::uint32_t peer) {
+  return data.region.bytes > longest_short || session.same_machine(static_cast<int>(peer));
 }
 
 // Without this check an arriving message could overwrite data not yet sent, or another arriving message.
@@ -126,11 +126,13 @@ std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, 
   core_.check_rank(to, "send to");
   const Call call = core_.next_call(CallKind::send, data, to);
   const InCall in_call(session_, call);
-  if (is_announced(data, session_.same_machine(static_cast<int>(members().peer(to)))))
+  const bool of_gpu = is_staged(data);
+  if (!of_gpu && send_at_once(call, data, label)) [[likely]]
+    return {};
+  if (of_gpu && is_announced(session_, data, members().peer(to)))
     if (const auto number = announcement_number_for(call, data))
       return started(std::make_shared<RendezvousSend>(session_, members(), call, label, data, *number));
-  if (!is_staged(data) && send_at_once(call, data, label)) return {};
-  auto staging = is_staged(data) ? std::make_unique<Staging>(session_) : nullptr;
+  auto staging = of_gpu ? std::make_unique<Staging>(session_) : nullptr;
   const ConstElements here = staging ? staging->input(data) : data;
   auto transfer = std::make_shared<Transfer>(session_, call, core_.rank(), here.region.bytes);
   transfer->send(members(), to, label, here.region.data);

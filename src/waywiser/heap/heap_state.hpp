@@ -52,8 +52,6 @@ struct HeapReach {
 
 // The parts of a heap, which its teams share.
 struct [[gnu::visibility("hidden")]] Heap::State {
-  static constexpr unsigned most_teams = 64;
-
   // Collective.
   State(Group& group, const std::string& name, Place place, Bytes bytes);
   State(const State&) = delete;
@@ -78,7 +76,7 @@ struct [[gnu::visibility("hidden")]] Heap::State {
   // Waits until the stream has run what is enqueued; throws as a call of the group.
   void await(Stream& stream) const;
   // The offset of the next ticket of the proxy's ring.
-  Bytes next_ticket() const noexcept { return counters + most_teams * sizeof(one_sided::TeamCounters); }
+  Bytes next_ticket() const noexcept { return counters + one_sided::team_packets_at(one_sided::most_teams); }
   // Zeros in this rank's memory.
   void clear(Region region) const;
 

@@ -21,11 +21,13 @@ std::optional<HeapTeam> Heap::split(int color, int key) {
   std::uint64_t in_use = 0;
   for (const TeamChoice& each : choices) in_use |= each.in_use;
   const auto slot = static_cast<unsigned>(std::countr_one(in_use));
-  if (slot >= State::most_teams)
-    throw Error(ErrorKind::unavailable, "heap '" + name() + "' has " + std::to_string(State::most_teams) +
+  if (slot >= one_sided::most_teams)
+    throw Error(ErrorKind::unavailable, "heap '" + name() + "' has " + std::to_string(one_sided::most_teams) +
                                             " teams, the most at a time: drop some");
   constexpr Bytes size = sizeof(one_sided::TeamCounters);
   state.clear(state.own.region().slice(state.counters + slot * size, size));
+  const Bytes packets = one_sided::team_packets_at(slot), past = one_sided::team_packets_at(slot + 1);
+  state.clear(state.own.region().slice(state.counters + packets, past - packets));
   state.group.barrier();
   if (color < 0) return {};
   one_sided::TeamTerms terms;

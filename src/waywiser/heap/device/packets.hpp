@@ -19,10 +19,32 @@ WAYWISER_DEVICE inline bool is_word_each(const void* data, std::uint64_t bytes, 
          bytes / sizeof(block::Word8) <= threads;
 }
 
-// A put by the LL protocol, for few bytes: each 8 bytes travel with their flag in one store, and nothing waits for
-// earlier ones. They go to packets at a rank, packets_of(bytes) of them, and wait_packets() there takes them out. The
-// number, from 1, differs from all earlier ones in these packets. Before the next put into them the receiver must have
-// taken these.
+// By threads of a scope that have joined: each 8 bytes travel with their flag in one store.
+template <Scope scope, typename Gpu, typename T>
+WAYWISER_DEVICE void store_packets(Gpu& gpu, block::LlPacket* to, const T* source, std::uint64_t count,
+                                   std::uint64_t number) {
+  const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes), apart = gpu.count_of(scope);
+  if (is_word_each(source, bytes, apart)) {
+    if (const unsigned mine = gpu.index_in(scope); mine < all)
+      gpu.store_packet(to + mine, reinterpret_cast<const block::Word8*>(source)[mine], number);
+    return;
+  }
+  for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
+    block::Word8 words[packet_batch] = {};
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < packet_batch; ++i)
+      if (first + i * apart < all)
+        words[i] =
+            block::load_word<block::Word8, false>(reinterpret_cast<const std::byte*>(source), bytes, first + i * apart);
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < packet_batch; ++i)
+      if (first + i * apart < all) gpu.store_packet(to + first + i * apart, words[i], number);
+  }
+}
+
+// A put by the LL protocol, for few bytes, in which nothing waits for earlier ones. They go to packets at a rank,
+// packets_of(bytes) of them, and wait_packets() there takes them out. The number, from 1, differs from all earlier ones
+// in these packets. Before the next put into them the receiver must have taken these.
 template <Scope scope = Scope::thread, typename Gpu, typename T>
 WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* packets, const T* source,
                                  std::uint64_t count, std::uint64_t number, int rank) {
@@ -42,24 +64,7 @@ WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* p
   block::LlPacket* to = ranks.place(packets, all, rank);
   Gpu& gpu = ranks.gpu();
   gpu.join(scope);
-  const std::uint64_t apart = gpu.count_of(scope);
-  if (is_word_each(source, bytes, apart)) {
-    if (const unsigned mine = gpu.index_in(scope); mine < all)
-      gpu.store_packet(to + mine, reinterpret_cast<const block::Word8*>(source)[mine], number);
-    gpu.join(scope);
-    return;
-  }
-  for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
-    block::Word8 words[packet_batch] = {};
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < packet_batch; ++i)
-      if (first + i * apart < all)
-        words[i] =
-            block::load_word<block::Word8, false>(reinterpret_cast<const std::byte*>(source), bytes, first + i * apart);
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < packet_batch; ++i)
-      if (first + i * apart < all) gpu.store_packet(to + first + i * apart, words[i], number);
-  }
+  store_packets<scope>(gpu, to, source, count, number);
   gpu.join(scope);
 }
 

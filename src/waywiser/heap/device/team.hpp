@@ -1,7 +1,8 @@
 #pragma once
 
 #include "waywiser/heap/device/combined.hpp"
-#include "waywiser/heap/device/one_sided.hpp"
+#include "waywiser/heap/device/packets.hpp"
+#include "waywiser/heap/device/team_meeting.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 
 namespace waywiser::one_sided {
@@ -11,46 +12,52 @@ namespace waywiser::one_sided {
 // thread does. Arrays are in the heap, at the same place at all members; a kernel whose source and destination overlap
 // stops. When a call returns, both may be used again. A root is a rank of the team, as are the parts of an array.
 template <typename Gpu, Scope scope = Scope::block>
-class Team {
+class Team : public TeamMeeting<Gpu, scope> {
+  using Base = TeamMeeting<Gpu, scope>;
+  using Base::counters, Base::each_member, Base::each_turn, Base::end_meeting, Base::tell_complete, Base::tell_here;
+  using Base::gpu_, Base::heap_, Base::terms_, Base::wait_for;
+
  public:
-  WAYWISER_DEVICE Team(const OneSided<Gpu>& heap, const TeamTerms& terms)
-      : heap_(heap), gpu_(heap.gpu()), terms_(terms) {}
+  using Base::barrier, Base::sync;
+  WAYWISER_DEVICE Team(const OneSided<Gpu>& heap, const TeamTerms& terms) : Base(heap, terms) {}
 
-  WAYWISER_DEVICE int rank() const { return terms_.rank; }
-  WAYWISER_DEVICE int size() const { return terms_.size; }
-  // The rank in the heap of a member.
-  WAYWISER_DEVICE int member(int rank) const { return terms_.members[rank]; }
-
-  // Waits until all members have come. What the block of each has stored before, in its own memory, is visible to all.
-  WAYWISER_DEVICE void sync() const {
-    meet([&](int member, std::uint64_t arrival) { tell_here(member, arrival); });
-  }
-  // The same after quiet(): all earlier puts and gets of the members' blocks are complete. Whoever tells a member is
-  // quiet for the whole block, which has joined it.
-  WAYWISER_DEVICE void barrier() const {
-    meet([&](int member, std::uint64_t arrival) { tell_complete(member, arrival); });
-  }
-
-  // All members, the root too, get the root's source.
+  // All members, the root too, get the root's source: few bytes in packets, which need no quiet() before a member is
+  // told.
   template <typename T>
   WAYWISER_DEVICE void broadcast(T* destination, const T* source, std::uint64_t count, int root) const {
     check_apart(destination, count, source, count, true);
     gpu_.join(scope);
     TeamCounters& mine = counters(heap_.rank());
     const std::uint64_t ready = gpu_.read(&mine.arrivals) + 1, there = ready + 1;
+    const bool in_packets = count <= team_packet_bytes / sizeof(T) && !heap_.has_proxy();
+    if (in_packets) heap_.place(destination, count, heap_.rank());  // or the kernel stops
     if (terms_.rank == root) {
       each_member([&](int member) {
         if (member != root) wait_for(mine, member, ready);
       });
       gpu_.join(scope);
-      put_to_all(destination, count, [&](int) { return source; });
-      gpu_.join(scope);
-      each_member([&](int member) {
-        if (member != root) tell_complete(terms_.members[member], there);
-      });
-    } else if (gpu_.index_in(scope) == 0) {
-      tell_here(terms_.members[root], ready);
-      wait_for(mine, root, there);
+      if (in_packets) {
+        each_turn([&](int to, int member) {
+          if (to != root)
+            store_packets<scope>(gpu_, packets(member), source, count, there);
+          else if (destination != source)
+            gpu_.give(scope, reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source),
+                      count * sizeof(T));
+        });
+      } else {
+        put_to_all(destination, count, [&](int) { return source; });
+        gpu_.join(scope);
+        each_member([&](int member) {
+          if (member != root) tell_complete(terms_.members[member], there);
+        });
+      }
+    } else {
+      if (gpu_.index_in(scope) == 0) {
+        tell_here(terms_.members[root], ready);
+        if (!in_packets) wait_for(mine, root, there);
+      }
+      if (in_packets)
+        wait_packets<scope>(heap_, destination, packets(heap_.rank()), count, there, terms_.members[root]);
     }
     end_meeting(mine, there);
   }
@@ -91,39 +98,6 @@ class Team {
   }
 
  private:
-  // tell() says to a member that this rank has come, after all that the block has done before.
-  template <typename Tell>
-  WAYWISER_DEVICE void meet(Tell tell) const {
-    TeamCounters& mine = counters(heap_.rank());
-    gpu_.join(scope);
-    const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
-    each_member([&](int member) { tell(terms_.members[member], arrival); });
-    each_member([&](int member) { wait_for(mine, member, arrival); });
-    end_meeting(mine, arrival);
-  }
-  WAYWISER_DEVICE void end_meeting(TeamCounters& mine, std::uint64_t arrival) const {
-    gpu_.join(scope);  // all have read the number
-    if (gpu_.index_in(scope) == 0) gpu_.write(&mine.arrivals, arrival);
-  }
-  WAYWISER_DEVICE void tell_here(int member, std::uint64_t arrival) const {
-    if (heap_.is_proxied(member))
-      tell_by_proxy(member, arrival);
-    else
-      gpu_.release(&counters(member).arrived[terms_.rank], arrival);
-  }
-  // That all earlier puts of the block, which has joined, are complete.
-  WAYWISER_DEVICE void tell_complete(int member, std::uint64_t arrival) const {
-    heap_.quiet();
-    if (heap_.is_proxied(member))
-      tell_by_proxy(member, arrival);
-    else
-      gpu_.write(&counters(member).arrived[terms_.rank], arrival);
-  }
-  WAYWISER_DEVICE void tell_by_proxy(int member, std::uint64_t arrival) const {
-    const std::uint64_t offset =
-        heap_.terms().counters + terms_.slot * sizeof(TeamCounters) + sizeof arrival * terms_.rank;
-    ProxiedAccess<Gpu>(gpu_, heap_.terms()).change_word(offset, arrival, WordOp::set, WordType::bits64, member);
-  }
   // `count` elements for each member, by threads that have joined. Members whose turn is the same get theirs from
   // different ones.
   template <typename T, typename Source>
@@ -141,24 +115,10 @@ class Team {
         if (heap_.is_proxied(member)) put_to_far(destination, source(to), count, to);
       });
   }
-  template <typename Function>
-  WAYWISER_DEVICE void each_turn(Function f) const {
-    for (int turn = 0, to = terms_.rank; turn < terms_.size; ++turn) {
-      f(to, terms_.members[to]);
-      if (++to == terms_.size) to = 0;
-    }
-  }
   template <typename T>
   WAYWISER_DEVICE void put_to_far(T* destination, const T* source, std::uint64_t count, int to) const {
     put_far<scope, Gpu>({gpu_, heap_.terms()}, destination, reinterpret_cast<const std::byte*>(source), count,
                         sizeof(T), terms_.members[to]);
-  }
-  // One member by each thread.
-  template <typename Function>
-  WAYWISER_DEVICE void each_member(Function f) const {
-    for (unsigned member = gpu_.index_in(scope); member < static_cast<unsigned>(terms_.size);
-         member += gpu_.count_of(scope))
-      f(static_cast<int>(member));
   }
   // Where the part of reduce() that a member computes begins.
   WAYWISER_DEVICE std::uint64_t share(std::uint64_t count, int rank) const {
@@ -262,10 +222,9 @@ class Team {
         if (heap_.is_proxied(terms_.members[to])) put_to_far(destination + first, destination + first, together, to);
     }
   }
-  WAYWISER_DEVICE TeamCounters& counters(int rank) const {
-    if constexpr (!with_proxy) heap_.place(heap_.template at<std::byte>(0), 0, rank);  // or the kernel stops
+  WAYWISER_DEVICE block::LlPacket* packets(int rank) const {
     std::byte* memory = heap_.terms().ranks[rank] + heap_.terms().counters;
-    return reinterpret_cast<TeamCounters*>(memory)[terms_.slot];
+    return reinterpret_cast<block::LlPacket*>(memory + team_packets_at(terms_.slot));
   }
   // The bits of an element.
   template <typename T>
@@ -285,15 +244,6 @@ class Team {
   WAYWISER_DEVICE std::uint64_t mine(std::uint64_t count) const {
     return static_cast<std::uint64_t>(terms_.rank) * count;
   }
-  WAYWISER_DEVICE void wait_for(const TeamCounters& mine, int member, std::uint64_t arrival) const {
-    const std::uint64_t* arrived = &mine.arrived[member];
-    heap_.wait([&] { return gpu_.acquire(arrived) >= arrival; },
-               [&] { heap_.stop_late(arrived, Comparison::ge, arrival, gpu_.read(arrived), terms_.members[member]); });
-  }
-
-  const OneSided<Gpu>& heap_;
-  Gpu& gpu_;
-  const TeamTerms& terms_;
 };
 
 }  // namespace waywiser::one_sided

@@ -88,6 +88,16 @@ struct alignas(64) TeamCounters {
   std::uint64_t arrivals;             // of this rank
 };
 
+// A heap has so many teams at a time. Behind the counters of all of them each has packets of so many bytes, in which a
+// broadcast of as many or fewer arrives.
+inline constexpr unsigned most_teams = 64;
+inline constexpr std::uint64_t team_packet_bytes = 4096;
+
+// Where they begin, from the first counters on.
+WAYWISER_DEVICE constexpr std::uint64_t team_packets_at(std::uint64_t slot) {
+  return most_teams * sizeof(TeamCounters) + slot * 2 * team_packet_bytes;
+}
+
 // A heap, as kernels of one GPU or threads of one host use it: Heap::terms.
 struct HeapTerms {
   std::byte* ranks[most_ranks] = {};  // the memory of each rank as it is reached from here; nullptr: it is not

@@ -63,13 +63,7 @@ class Transfers : public ReachedHeap<Gpu> {
     T* to = near(destination, count, rank);
     if (to == nullptr)
       return put_far<scope, Gpu>({gpu(), this->terms()}, destination, bytes(source), count, sizeof(T), rank);
-    if constexpr (scope == Scope::block && Gpu::is_staged)
-      if (count * sizeof(T) >= this->terms().protocols.bulk &&
-          give_in_bulk(gpu(), bytes(to), bytes(source), count * sizeof(T)))
-        return;
-    gpu().join(scope);
-    gpu().give(scope, bytes(to), bytes(source), count * sizeof(T));
-    gpu().join(scope);
+    put_near<scope>(to, source, count, [] {});
   }
   // The elements are there when it returns.
   template <Scope scope = Scope::thread, typename T>
@@ -133,12 +127,16 @@ class Transfers : public ReachedHeap<Gpu> {
   template <Scope scope = Scope::thread, typename T>
   WAYWISER_DEVICE void put_with_signal(T* destination, const T* source, std::uint64_t count, std::uint64_t* signal,
                                        std::uint64_t value, SignalOp op, int rank) const {
-    if (this->is_proxied(rank))
+    T* to = near(destination, count, rank);
+    if (to == nullptr)
       return put_signal_far<scope, Gpu>({gpu(), this->terms()}, destination, bytes(source), count, sizeof(T), signal,
                                         value, op, rank);
-    put<scope>(destination, source, count, rank);
-    if (gpu().index_in(scope) != 0) return;
-    std::uint64_t* word = near(signal, 1, rank);  // or the kernel stops
+    const bool is_first = gpu().index_in(scope) == 0;
+    std::uint64_t* word = nullptr;
+    put_near<scope>(to, source, count, [&] {
+      if (is_first) word = near(signal, 1, rank);  // or the kernel stops
+    });
+    if (!is_first) return;
     if (this->has_proxy()) complete_far<Gpu>({gpu(), this->terms()});
     if (op == SignalOp::set)
       gpu().release(word, value);
@@ -204,6 +202,18 @@ class Transfers : public ReachedHeap<Gpu> {
   }
 
  private:
+  // A put by stores. Each thread calls beside() before the last join, where others still copy.
+  template <Scope scope, typename T, typename Beside>
+  WAYWISER_DEVICE void put_near(T* to, const T* source, std::uint64_t count, Beside beside) const {
+    if constexpr (scope == Scope::block && Gpu::is_staged)
+      if (count * sizeof(T) >= this->terms().protocols.bulk &&
+          give_in_bulk(gpu(), bytes(to), bytes(source), count * sizeof(T)))
+        return beside();
+    gpu().join(scope);
+    gpu().give(scope, bytes(to), bytes(source), count * sizeof(T));
+    beside();
+    gpu().join(scope);
+  }
   template <Scope scope, typename T>
   WAYWISER_DEVICE void iput_far(T* destination, const T* source, std::uint64_t apart, std::uint64_t source_apart,
                                 std::uint64_t count, int rank) const {
