@@ -85,7 +85,7 @@ TEST(SymmetricArrays, ABrokenPromiseFailsAtAllRanksAndLongArraysTakeThisWay) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   const auto problems = ranks.in_processes([](Group& group) {
-    constexpr std::size_t count = 9 << 20;
+    constexpr std::size_t count = 17 << 20;
     Twins out(group, DataType::uint8, 3 * count, 0, 0);
     Twins in(group, DataType::uint8, count, 0, 0);
     const Window window = group.expose(out.gpu_elements().region, true);
@@ -106,7 +106,7 @@ TEST(SymmetricArrays, ARankWhoseArraysLieInNoWindowIsNamed) {
   ranks.virtual_gpus = 2;
   const auto problems = ranks.in_processes([](Group& group) {
     group.set_timeout(5);
-    constexpr std::size_t count = 9 << 20;
+    constexpr std::size_t count = 17 << 20;
     Twins in(group, DataType::uint8, count, 0, 0), out(group, DataType::uint8, 2 * count, 0, 0);
     Twins other(group, DataType::uint8, 2 * count, 0, 0);
     const Window window = group.expose(out.gpu_elements().region, true);

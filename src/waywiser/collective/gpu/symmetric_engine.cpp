@@ -73,7 +73,8 @@ std::string SymmetricEngine::why_not(const GpuAlgorithm&, const CollectiveCall& 
 
 bool SymmetricEngine::is_default_of(const CollectiveCall& call) const {
   if (call.symmetric_input.slot == 0 && call.symmetric_output.slot == 0) return false;
-  const Bytes least = adds_up(call.operation) ? defaults::symmetric_sums : defaults::symmetric_moves;
+  const bool whole = call.operation == Collective::all_reduce || call.operation == Collective::broadcast;
+  const Bytes least = whole ? defaults::symmetric_arrays : defaults::symmetric_blocks;
   return call.count * bytes_of(call.as.type) >= least && why_not({}, call).empty();
 }
 
