@@ -61,6 +61,9 @@ if(WAYWISER_WITH_CUDA)
   if(SKBUILD)  # as in CMakeLists.txt; line tables of kernels hold paths
     set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
   endif()
+  if(part_of_another_project)  # as in CMakeLists.txt
+    add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${WAYWISER_OPTIMIZATION}>")
+  endif()
   enable_language(CUDA)
   message(STATUS "waywiser: CUDA ${CMAKE_CUDA_COMPILER_VERSION} from ${CMAKE_CUDA_COMPILER}, "
                  "architectures ${CMAKE_CUDA_ARCHITECTURES}")
