@@ -9,6 +9,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/place.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/table/arrow_device_interface.h"
 #include "waywiser/table/batch.hpp"
 
 namespace waywiser {
