@@ -42,6 +42,23 @@ inline void compare(Group& group, Collective operation, DataType type, ReduceOp 
                                               std::string(name(op)) + ", as on the host");
 }
 
+constexpr Collective long_operations[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+                                          Collective::all_to_all, Collective::broadcast};
+
+// Calls f(operation, type, op, turn) for each operation of long arrays with each type and each sum that it has.
+template <typename Function>
+inline void each_long_call(Function f) {
+  int turn = 0;
+  for (const Collective operation : long_operations)
+    for (int type = 0; type < data_types; ++type)
+      for (int op = 0; op < reduce_ops; ++op, ++turn) {
+        const auto as = static_cast<DataType>(type);
+        const auto by = static_cast<ReduceOp>(op);
+        const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce_scatter;
+        if (has_reduction(as, by) && is_arithmetic(by) && (reduces || op == 0)) f(operation, as, by, turn);
+      }
+}
+
 constexpr Collective twin_operations[] = {Collective::all_reduce, Collective::reduce,     Collective::reduce_scatter,
                                           Collective::all_gather, Collective::all_to_all, Collective::broadcast};
 

@@ -11,28 +11,17 @@
 namespace waywiser {
 namespace {
 
-constexpr Collective copied_operations[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                            Collective::all_to_all, Collective::broadcast};
-
 TEST(CopyEngine, EveryCollectiveAndType) {
   for (const int size : {2, 3}) {
     TestRanks ranks(size);
     ranks.virtual_gpus = size;
     EXPECT_EQ(ranks.in_processes([](Group& group) {
       const auto stream = group.platform()->open_stream(gpu_of_rank(group));
-      int turn = 0;
-      for (const Collective operation : copied_operations)
-        for (int type = 0; type < data_types; ++type)
-          for (int op = 0; op < reduce_ops; ++op, ++turn) {
-            const auto as = static_cast<DataType>(type);
-            const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce_scatter;
-            if (!has_reduction(as, static_cast<ReduceOp>(op)) || !is_arithmetic(static_cast<ReduceOp>(op))) continue;
-            if (!reduces && op != 0) continue;
-            group.set_algorithm(turn % 3 == 0 ? "copy_engine" : "copy_engine(pieces=3)");
-            constexpr std::size_t counts[] = {5, 30001, 4096};
-            compare(group, operation, as, static_cast<ReduceOp>(op), counts[turn % 3],
-                    turn % 2 == 0 ? stream.get() : nullptr);
-          }
+      each_long_call([&](Collective operation, DataType type, ReduceOp op, int turn) {
+        group.set_algorithm(turn % 3 == 0 ? "copy_engine" : "copy_engine(pieces=3)");
+        constexpr std::size_t counts[] = {5, 30001, 4096};
+        compare(group, operation, type, op, counts[turn % 3], turn % 2 == 0 ? stream.get() : nullptr);
+      });
     }),
               no_problems)
         << size << " ranks";
@@ -47,7 +36,7 @@ TEST(CopyEngine, PiecesInTurnWithOtherWaysAndInPlace) {
       const auto first = group.platform()->open_stream(gpu_of_rank(group));
       const auto second = group.platform()->open_stream(gpu_of_rank(group));
       for (const std::size_t count : {std::size_t{300001}, std::size_t{3} << 20})
-        for (const Collective operation : copied_operations) {
+        for (const Collective operation : long_operations) {
           group.set_algorithm("copy_engine(pieces=9)");
           compare(group, operation, DataType::float32, ReduceOp::sum, count / static_cast<std::size_t>(group.size()),
                   first.get());

@@ -8,9 +8,6 @@
 namespace waywiser {
 namespace {
 
-constexpr Collective symmetric_operations[] = {Collective::all_reduce, Collective::reduce_scatter,
-                                               Collective::all_gather, Collective::all_to_all, Collective::broadcast};
-
 // Both arrays lie `before` elements from the beginning of a symmetric window.
 void compare_symmetric(Group& group, Collective operation, DataType type, ReduceOp op, std::size_t count,
                        std::size_t before, Stream* stream) {
@@ -36,18 +33,11 @@ TEST(SymmetricArrays, EveryCollectiveAndType) {
     EXPECT_EQ(ranks.in_processes([](Group& group) {
       group.set_algorithm("symmetric");
       const auto stream = group.platform()->open_stream(gpu_of_rank(group));
-      int turn = 0;
-      for (const Collective operation : symmetric_operations)
-        for (int type = 0; type < data_types; ++type)
-          for (int op = 0; op < reduce_ops; ++op, ++turn) {
-            const auto as = static_cast<DataType>(type);
-            const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce_scatter;
-            if (!has_reduction(as, static_cast<ReduceOp>(op)) || !is_arithmetic(static_cast<ReduceOp>(op))) continue;
-            if (!reduces && op != 0) continue;
-            constexpr std::size_t counts[] = {5, 30001, 4096};
-            compare_symmetric(group, operation, as, static_cast<ReduceOp>(op), counts[turn % 3],
-                              static_cast<std::size_t>(turn % 4), turn % 2 == 0 ? stream.get() : nullptr);
-          }
+      each_long_call([&](Collective operation, DataType type, ReduceOp op, int turn) {
+        constexpr std::size_t counts[] = {5, 30001, 4096};
+        compare_symmetric(group, operation, type, op, counts[turn % 3], static_cast<std::size_t>(turn % 4),
+                          turn % 2 == 0 ? stream.get() : nullptr);
+      });
     }),
               no_problems)
         << size << " ranks";
