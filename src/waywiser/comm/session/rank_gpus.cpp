@@ -51,6 +51,10 @@ KeptFailure* RankGpus::kept_failure(Place gpu) {
   return kept.get();
 }
 
+void RankGpus::report() {
+  if (watchdog_) watchdog_->report();
+}
+
 void RankGpus::settle() {
   if (watchdog_) watchdog_->settle();
 }

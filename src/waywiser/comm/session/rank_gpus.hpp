@@ -35,6 +35,8 @@ class RankGpus {
   PeerMemory& peer_memory();
 
   Watchdog& watchdog();
+  // The process ends: reports failures on GPUs that nobody has seen yet.
+  void report();
   // nullptr unless the program keeps its context when an operation on its GPU has failed.
   KeptFailure* kept_failure(Place gpu);
   // If true, a message may need the receiver to act before it completes.

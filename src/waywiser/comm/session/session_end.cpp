@@ -126,7 +126,11 @@ bool Session::part(Deadline patience) noexcept {
 
 void Session::end(int code) noexcept {
   options_.interrupted = nullptr;
-  if (code == 0) close_quietly();
+  gpus_.report();
+  if (code == 0) {
+    close_quietly();
+    gpus_.report();  // what has ended since
+  }
   if (progress_thread_) progress_thread_->stop();
   if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
   lifeline_->stop();  // also of a group that has failed, and was closed

@@ -42,6 +42,12 @@ void Watchdog::remove(Ward& ward) {
   std::erase_if(wards_, [&](const Watched& each) { return each.ward == &ward; });
 }
 
+void Watchdog::report() {
+  const std::lock_guard lock(mutex_);
+  for (Watched& each : wards_)
+    if (!each.told) look_at(each);
+}
+
 std::vector<Watchdog::Ward*> Watchdog::wards() {
   std::vector<Ward*> wards;
   const std::lock_guard lock(mutex_);

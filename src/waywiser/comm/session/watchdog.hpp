@@ -43,6 +43,8 @@ class Watchdog {
   void add(Ward& ward);
   // After it returns, nobody uses the ward.
   void remove(Ward& ward);
+  // Reports failures that no poll has seen yet, as the process ends. For any thread.
+  void report();
   // Called by the thread that adds and removes wards.
   void settle();
   void let_go() noexcept;
