@@ -102,7 +102,10 @@ class Trainer:
         with device:  # parameters are made there
             model = case.make()
         self.model = case.spread(model, group, device, case.bucket)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        alike: dict[type, list[nn.Parameter]] = {}  # DTensor and plain: one operation over lists takes no mixture
+        for each in self.model.parameters():
+            alike.setdefault(type(each), []).append(each)
+        self.optimizer = torch.optim.SGD([{"params": each} for each in alike.values()], lr=1e-3)
 
     def step(self, batch: torch.Tensor, communicates: bool = True) -> torch.Tensor:
         with torch.autocast(batch.device.type, torch.bfloat16):
