@@ -3,7 +3,8 @@
 
 app_scaling.py simulate     # build/benchmarks/halo_simulation; into results/apps-simulated.json
 app_scaling.py draw         # docs/images/app_NAME.png, of what was simulated alone
-app_scaling.py tables       # docs/apps/NAME.md: what was measured on one GPU and on two
+app_scaling.py tables       # docs/apps/NAME.md: what was measured on one GPU and on two; README.md there: ways to
+                            # communicate on clusters, simulated, and the lines of code of the conjugate gradients
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,19 @@ WAYS = (
 )
 CLUSTERS = {"lassen": 8, "dgx-a100": 32}  # nodes
 GPUS = {"lassen": "4 V100 a node", "dgx-a100": "8 A100 a node"}
+MPI_WAYS = ("host_staged", "blocking", "gpu_aware")
+OUR_WAYS = ("direct", "fused")
+SHOWN_GPUS = {"lassen": (32,), "dgx-a100": (32, 256)}
+CODE = {  # a version of the conjugate gradients: its own files, and those by which it communicates
+    "on the halo exchange": (("conjugate_gradient/conjugate_gradient.hpp",), ()),
+    "the same, tuned by hand": (("conjugate_gradient/optimised.hpp",), ()),
+    "tuned by hand, on plain MPI": (("conjugate_gradient/optimised.hpp",), ("mpi_halo.hpp",)),
+    "tuned by hand, on NCCL": (("conjugate_gradient/optimised.hpp",), ("nccl_halo.hpp",)),
+    "tuned by hand, fused": (
+        ("conjugate_gradient/optimised.hpp",),
+        ("fused.hpp", "fused_step.hpp", "fused_heap.hpp"),
+    ),
+}
 BEGIN, END = "<!-- begin: app_scaling.py tables -->\n", "<!-- end -->\n"
 COMPUTATION = "computation alone"
 COLOURS = {"whole_field": "tab:red", "packed": "tab:green", "per_neighbor": "tab:blue", COMPUTATION: "tab:grey"}
@@ -48,7 +63,8 @@ def simulate() -> None:
     rows = []
     for machine, nodes in CLUSTERS.items():
         rows += lines([str(ROOT / "build/benchmarks/halo_simulation"), machine, str(nodes)])
-    SIMULATED.write_text(json.dumps({"kind": "simulated", "runs": rows}, indent=1) + "\n")
+    kept = {"runs": [row for row in rows if "variant" in row], "ways": [row for row in rows if "way" in row]}
+    SIMULATED.write_text(json.dumps({"kind": "simulated", **kept}, indent=1) + "\n")
 
 
 def measured_on_gpus(name: str) -> dict[str, Points]:
@@ -89,13 +105,48 @@ def number(value: float) -> str:
     return f"{float(f'{value:.3g}'):,g}"
 
 
+def ways_table() -> str:
+    """µs a step by the way to communicate, simulated."""
+    ways = (*MPI_WAYS, *OUR_WAYS)
+    found: dict[tuple[str, str, int], dict[str, float]] = {}
+    for row in json.loads(SIMULATED.read_text())["ways"]:
+        if row["gpus"] in SHOWN_GPUS[row["machine"]]:
+            seconds = row["compute"] + row["exposed"] + row["reduction"]
+            found.setdefault((row["app"], row["machine"], row["gpus"]), {})[row["way"]] = 1e6 * seconds
+    rows = [
+        "| simulated, µs a step | GPUs | " + " | ".join(f"`{way}`" for way in ways) + " | blocking, gpu_aware / fused |"
+    ]
+    rows.append("|---" * (3 + len(ways)) + "|")
+    for (app, machine, gpus), times in sorted(found.items()):
+        cells = [
+            *(number(times[way]) for way in ways),
+            ", ".join(f"{times[way] / times['fused']:.2f}" for way in ("blocking", "gpu_aware")),
+        ]
+        rows.append(f"| {app} | {gpus} of `{machine}` | " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def code_lines(files: Sequence[str]) -> int:
+    """Without comments and empty lines."""
+    texts = [line.strip() for file in files for line in (ROOT / "apps" / file).read_text().splitlines()]
+    return sum(bool(text) and not text.startswith("//") for text in texts)
+
+
+def code_table() -> str:
+    rows = ["| Conjugate gradients | lines of its own | and for its communication |", "|---|---|---|"]
+    for version, (own, communicating) in CODE.items():
+        rows.append(f"| {version} | {code_lines(own)} | {code_lines(communicating)} |")
+    return "\n".join(rows) + "\n"
+
+
 def page_with(name: str, page: str) -> str:
-    """The page of a program with its table between the marks."""
+    """The page of a program with its table between the marks; README: the table of ways, and that of lines of code."""
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not end:
         raise SystemExit(f"docs/apps/{name}.md has no lines {BEGIN.strip()} and {END.strip()}")
-    return head + begin + table(name) + end + tail
+    made = f"{ways_table()}\n{code_table()}" if name == "README" else table(name)
+    return head + begin + made + end + tail
 
 
 def lines_of(runs: list[dict[str, Any]]) -> Points:
@@ -159,7 +210,7 @@ def draw() -> None:
 
 
 def write_tables() -> None:
-    for name in MEASURED:
+    for name in (*MEASURED, "README"):
         page = ROOT / f"docs/apps/{name}.md"
         page.write_text(page_with(name, page.read_text(encoding="utf-8")), encoding="utf-8")
 

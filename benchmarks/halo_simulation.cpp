@@ -1,6 +1,7 @@
 // Strong scaling of the programs of apps/ on clusters that are not here: simulated, never measured. The exchange is the
 // halo exchange's own schedules on the simulator; the computation is the program's memory traffic at the GPU's memory
-// rate (convolution: its operations at the data sheet's peak, if that takes longer), with no overlap of the two.
+// rate (convolution: its operations at the data sheet's peak, if that takes longer), with no overlap of the two. Then
+// the same with what each way of communicating hides behind the computation: see Way.
 //   halo_simulation MACHINE NODES       a file of python/waywiser/machines, and the number of its nodes in a fat tree
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +18,20 @@
 using namespace waywiser;
 
 namespace {
+
+// Ways of a program to communicate. All but `blocking` compute the cells inside while the ghosts travel.
+enum class Way {
+  host_staged,  // MPI on host memory: all bytes go through it, at best as one flow from GPU to GPU
+  blocking,     // MPI on GPU memory, whose exchange nothing hides: because the program waits, or MPI does not go on
+  gpu_aware,    // MPI on GPU memory
+  direct,       // the stream waits for the ghosts, and the host only enqueues; between nodes hosts pass the bytes on
+  fused,        // the kernel that computes puts and waits by itself: one-sided
+};
+constexpr std::pair<Way, const char*> ways[] = {{Way::host_staged, "host_staged"},
+                                                {Way::blocking, "blocking"},
+                                                {Way::gpu_aware, "gpu_aware"},
+                                                {Way::direct, "direct"},
+                                                {Way::fused, "fused"}};
 
 constexpr HaloVariant compared[] = {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed};
 
@@ -40,6 +55,7 @@ struct App {
   double reductions = 1;             // a step
   Bytes gathered = 0;                // by an all-gather; 0: none
   double gathers = 0;                // a step
+  double hidden = 0;                 // share of the computation that can go on while one exchange's ghosts travel
 };
 
 const HaloField number{DataType::float64, 1, false};
@@ -64,9 +80,29 @@ std::vector<Exchanges> exchanges_of_flow() {
 // in each of its three parts. navier_stokes: what one H100 could have loaded and stored at 0.89 of its 3.35 TB/s while
 // it computed a step without its exchanges (85.9 ms, measured); two sums for each iteration of the pressure. Then each
 // rank gets the level of 125,000 cells whole, and all coarser ones need no exchange.
+App jacobi(std::int64_t side) {
+  const std::string text = std::to_string(side);
+  App app{"jacobi " + text + " x " + text + " float32", {side, side}, false, {DataType::float32, 1, false}, 1, 8, 0, 0};
+  app.hidden = 1;
+  return app;
+}
+
+App wilson(DataType type) {
+  App app{"wilson_dslash 64 x 64 x 64 x 128 " + std::string(name(type)),
+          {128, 64, 64, 64},
+          true,
+          {type, 24, false},
+          1,
+          192.0 * static_cast<double>(bytes_of(type)),
+          0,
+          0};
+  app.hidden = 1;
+  return app;
+}
+
 const std::vector<App> programs = {
-    {"jacobi 16384 x 16384 float32", {16384, 16384}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
-    {"jacobi 2048 x 2048 float32", {2048, 2048}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
+    jacobi(16384),
+    jacobi(2048),
     {"conjugate_gradient 512 x 512 x 512 float64",
      {512, 512, 512},
      false,
@@ -74,8 +110,16 @@ const std::vector<App> programs = {
      1,
      104,
      0,
-     16},
-    {"wilson_dslash 64 x 64 x 64 x 128 float32", {128, 64, 64, 64}, true, {DataType::float32, 24, false}, 1, 768, 0, 0},
+     16,
+     false,
+     {},
+     1,
+     0,
+     0,
+     16.0 / 104},
+    wilson(DataType::float32),
+    wilson(DataType::float64),
+    wilson(DataType::float16),
     {"convolution 1024 x 1024 float32, 16 channels",
      {1024, 1024},
      false,
@@ -84,7 +128,12 @@ const std::vector<App> programs = {
      512,
      13824,
      9216,
-     true},
+     true,
+     {},
+     1,
+     0,
+     0,
+     1.0 / 3},
     {"navier_stokes 8 million cells, cavity, float64",
      {2828, 2828},
      false,
@@ -117,24 +166,56 @@ Seconds least(const std::function<Seconds(sim::DirectRdma)>& time, int nodes) {
   return std::min(time(sim::DirectRdma::on), time(sim::DirectRdma::off));
 }
 
-Seconds exchange_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, const App& app,
-                      const Exchanges& one, HaloVariant variant) {
+// The messages of an exchange, and the packing.
+Seconds message_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, const App& app,
+                     const Exchanges& one, HaloVariant variant, sim::PeerCopies peers = sim::PeerCopies::best) {
   const HaloGrid grid = grid_of(app, one.shape, ranks);
   const auto schedule_of = [&](int rank) {
     const HaloPartition cells = app.corners ? grid_partition(grid, rank) : apps::face_partition(grid, rank);
     return halo_schedule(variant, boundary_of(cells, std::vector<HaloField>{one.field}));
   };
-  return least(
-      [&](sim::DirectRdma direct) {
-        sim::World world(node, cluster);
-        const sim::RankRoutes routes(world, direct);
-        sim::StepCosts costs;
-        costs.reduce_rate = node.reduce_rate();
-        costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
-        const Seconds ran = sim::ScheduleRun(world, routes, ranks, schedule_of, costs).run().seconds;
-        return ran + node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
-      },
-      cluster.network.nodes);
+  const auto by = [&](sim::DirectRdma direct) {
+    sim::World world(node, cluster);
+    const sim::RankRoutes routes(world, {direct, false, peers});
+    sim::StepCosts costs;
+    costs.reduce_rate = node.reduce_rate();
+    costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
+    return sim::ScheduleRun(world, routes, ranks, schedule_of, costs).run().seconds;
+  };
+  return peers == sim::PeerCopies::host ? by(sim::DirectRdma::off) : least(by, cluster.network.nodes);
+}
+
+Seconds exchange_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, const App& app,
+                      const Exchanges& one, HaloVariant variant) {
+  return message_time(node, cluster, ranks, app, one, variant) + node.costs()["kernel.issue"] +
+         node.costs()["kernel.finish"];
+}
+
+// Of the cells of a box, those that need no ghosts.
+double inside(const App& app, const GridBox& box) {
+  double share = 1;
+  for (std::size_t i = 0; i < app.shape.size(); ++i)
+    if (box.count[i] != app.shape[i])
+      share *= static_cast<double>(std::max<std::int64_t>(0, box.count[i] - 2)) / static_cast<double>(box.count[i]);
+  return share;
+}
+
+// What one exchange adds to a step beyond the computation. MPI is called once the host has seen the end of the kernel
+// that packs, and a kernel starts after it; a stream between nodes tells its host, whose answer it polls; within a node
+// one kernel carries the bytes. `behind`: the computation that goes on meanwhile.
+Seconds added_by(Way way, const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, const App& app,
+                 Seconds behind) {
+  const sim::Costs& costs = node.costs();
+  const bool by_hosts = way == Way::host_staged, by_mpi = by_hosts || way == Way::blocking || way == Way::gpu_aware;
+  if (way == Way::blocking) behind = 0;
+  const Exchanges one{app.shape, app.field, 1};
+  const Seconds messages =
+      message_time(node, cluster, ranks, app, one, way == Way::fused ? HaloVariant::per_neighbor : HaloVariant::packed,
+                   by_hosts ? sim::PeerCopies::host : sim::PeerCopies::best);
+  if (by_mpi) return 2 * costs["kernel.issue"] + costs["kernel.finish"] + std::max(0.0, messages - behind);
+  if (way == Way::fused) return std::max(0.0, messages - behind);
+  const Seconds start = cluster.network.nodes > 1 ? costs["kernel.finish"] : costs["kernel.hold"];
+  return std::max(0.0, messages + start - behind);
 }
 
 Seconds collective_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, Collective operation,
@@ -185,6 +266,14 @@ void run(const std::string& machine, int most_nodes) {
             "%.9g, \"exchange\": %.9g, \"reduction\": %.9g}\n",
             machine.c_str(), app.name.c_str(), ranks, std::string(name(variant)).c_str(), compute, exchange, reduction);
       }
+      for (const auto& [way, called] : ways)
+        if (app.hidden > 0 && ranks > 1)
+          std::printf(
+              "{\"simulated\": true, \"machine\": \"%s\", \"app\": \"%s\", \"gpus\": %d, \"way\": \"%s\", "
+              "\"compute\": %.9g, \"exposed\": %.9g, \"reduction\": %.9g}\n",
+              machine.c_str(), app.name.c_str(), ranks, called, compute,
+              app.exchanges * added_by(way, node, cluster, ranks, app, compute * app.hidden * inside(app, largest)),
+              reduction);
     }
 }
 

@@ -38,7 +38,7 @@ def test_the_picture_of_a_program_has_simulated_panels_alone(name: str) -> None:
         assert all(len(line.get_xdata()) >= 3 for line in panel.lines)
 
 
-@pytest.mark.parametrize("name", app_scaling.MEASURED)
+@pytest.mark.parametrize("name", [*app_scaling.MEASURED, "README"])
 def test_the_table_of_a_page_is_what_was_measured(name: str) -> None:
     page = (ROOT / f"docs/apps/{name}.md").read_text(encoding="utf-8")
     assert app_scaling.page_with(name, page) == page, "run: .venv/bin/python benchmarks/app_scaling.py tables"

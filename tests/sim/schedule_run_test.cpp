@@ -64,6 +64,15 @@ TEST(ScheduleRun, WriteReadsFromHostMemory) {
   EXPECT_TRUE(same(write.from_nic(0), on.from_nic(0)));
 }
 
+// As a program does that gives host memory to MPI: the GPUs have NVLinks, which it does not use.
+TEST(ScheduleRun, ThroughHostMemoryTakesLongerThanNvlink) {
+  const NodeModel node = node_of("dgx-a100");
+  World world(node, cluster(1, "switch"));
+  const RankRoutes best(world, {}), host(world, {DirectRdma::off, false, PeerCopies::host});
+  EXPECT_LT(host.slowest(host.route(0, 1)), best.slowest(best.route(0, 1)));
+  EXPECT_GT(host.route(0, 1).latency, best.route(0, 1).latency);
+}
+
 TEST(ScheduleRun, SaysThatAScheduleNeverEnds) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));

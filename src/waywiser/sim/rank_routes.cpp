@@ -116,7 +116,8 @@ TimedRoute RankRoutes::through_host(int node, const std::string& from, const std
 }
 
 TimedRoute RankRoutes::between_gpus(int node, const std::string& from, const std::string& to) const {
-  if (!world_.node(node).peer_access(from, to)) return through_host(node, from, to);
+  if (options_.peers == PeerCopies::host || !world_.node(node).peer_access(from, to))
+    return through_host(node, from, to);
   TimedRoute direct = world_.route(node, from, to);
   if (!direct.limited) return direct;
   TimedRoute staged = through_host(node, from, to);

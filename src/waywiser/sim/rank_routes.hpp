@@ -21,7 +21,8 @@ enum class DirectRdma : std::uint8_t {
 // host memory.
 enum class PeerCopies : std::uint8_t {
   best,    // directly, unless the way through host memory has the faster slowest hop
-  staged,  // through host memory: faster where several copies share the root complex
+  staged,  // through host memory where a root complex limits them: faster where several copies share it
+  host,    // always through host memory, as in programs that give host memory to MPI
 };
 
 // Which GPUs of a node have ranks, and by which NICs.
