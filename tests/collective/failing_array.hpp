@@ -130,10 +130,14 @@ inline void expect_no_result(Group& group, FailingArray& array, const std::strin
 }
 
 // The waits for other ranks in the first calls of a group.
-inline void set_up(Group& group, FailingArray& array) {
+inline void set_up(Group& group, FailingArray& array, const std::function<void()>& more = [] {}) {
+  const Seconds of_the_test = group.timeout();
+  group.set_timeout(much_patience);  // nobody stays away yet, however busy the machine is
   group.barrier(Mode::on(array.stream()));
   group.all_reduce(array.part(1), array.part(1), ReduceOp::sum, Mode::on(array.stream()));
+  more();
   group.synchronize(array.stream());
+  group.set_timeout(of_the_test);
 }
 
 }  // namespace waywiser

@@ -40,9 +40,9 @@ void expect_all_spoilt(int ranks, std::size_t count, bool apart, const InCall& c
   Story story(ranks, 2, apart);
   story.run([&](Group& group) {
     FailingArray array(group, count, 1);
-    set_up(group, array);
-    if (!apart) sum(group, array);  // what is set aside for this size is there before anybody stays away
-    group.synchronize(array.stream());
+    set_up(group, array, [&] {  // what is set aside for this size is there before anybody stays away
+      if (!apart) sum(group, array);
+    });
     if (group.rank() == ranks - 1) return stay_away(group);
     call(group, array);
     expect_spoilt(group, array, "rank ");
