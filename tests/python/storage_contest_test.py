@@ -73,6 +73,16 @@ def test_what_slows_all_ways_alike_is_not_in_the_intervals() -> None:
     assert slow["low"] / fast["seconds"] > LIMIT and slow["high"] / fast["seconds"] < 1.2
 
 
+def test_a_way_is_not_lost_by_one_turn_in_which_the_system_let_it_wait() -> None:
+    def seconds(way: str, size: int) -> float:
+        waits = way == "buffered" and machine.turns[way, size] == 2  # the first one that counts
+        return 1e-4 * {"buffered": 1.0, "io_uring": 1.2}.get(way, 9) + (0.01 if waits else 0)
+
+    machine = Machine(seconds)
+    points = machine.timed(60)[HOST, READ, 4096].points(4096)
+    assert points["buffered"]["seconds"] == pytest.approx(1e-4) and points["buffered"]["samples"] > 50
+
+
 def test_time_that_is_left_goes_to_what_is_not_clear() -> None:
     draw = np.random.default_rng(2)
 

@@ -25,7 +25,7 @@ _LEAST, _MOST, _RIVAL = 5, 61, 1.3  # rounds of those that were no slower than t
 _KNOWN = 6  # turns whose least and largest are an interval
 _FIRST, _BETWEEN = 0.5, 0.75  # until these parts of the time: the sizes, those between them; then what is not clear
 _STEP = 3.0  # sizes between two others differ by less
-_SITTING = 0.5  # seconds
+_SITTING, _DISTURBED = 0.5, 0.1  # seconds
 
 
 def sizes_between(sizes: Sequence[int]) -> list[int]:
@@ -54,7 +54,7 @@ class Cell:
 
     def best(self) -> str:
         """The fastest of those that took part to the end."""
-        return min(self.sittings[-1], key=lambda way: statistics.median(self._samples(way)))
+        return min(self.sittings[-1], key=lambda way: statistics.median(self.samples(way)))
 
     def ratios(self) -> dict[str, tuple[float, float, float]]:
         """Of each way the time over that of the best: the median, and its 95 % interval."""
@@ -82,16 +82,16 @@ class Cell:
         """Of a profile. The intervals are of the times over that of the best: what slows all alike makes none wider."""
         found = {}
         for way, (ratio, low, high) in self.ratios().items():
-            (one,) = _core.contest(1, lambda *_, way=way: self._samples(way), least=1, most=1, looks=0)
+            (one,) = _core.contest(1, lambda *_, way=way: self.samples(way), least=1, most=1, looks=0)
             point = json.loads(one.point(size))
-            seconds = statistics.median(self._samples(self.best()))
+            seconds = statistics.median(self.samples(self.best()))
             found[way] = {**point, "seconds": seconds * ratio, "low": seconds * low, "high": seconds * high}
         return found | {way: found[first] for way, first in self.same.items() if first in found}
 
     def _ways(self) -> list[str]:
         return list(dict.fromkeys(way for one in self.sittings for way in one))
 
-    def _samples(self, way: str) -> list[float]:
+    def samples(self, way: str) -> list[float]:
         return [seconds for one in self.sittings for seconds in one.get(way, ())]
 
 
@@ -140,7 +140,7 @@ def timed(
         case = min(unclear, key=lambda each: len(cells[each].sittings))
         tell(case, total)
         ways = cells[case].unclear()
-        cells[case].add(_sitting(take, case, ways, _LEAST, _MOST, min(_SITTING, left), clock, looks=0))
+        cells[case].add(_sitting(take, case, ways, _LEAST, _MOST, min(_SITTING, left), clock))
     show(total, total, 0.0, "")
     return cells
 
@@ -170,16 +170,33 @@ def _first_look(take: Take, case: Case, ways: Sequence[str], seconds: float, clo
             cell.same[way] = first
     until = clock() + max(seconds, 0.0)
     looks = 1 if seconds <= 0 else _LOOKS
-    cell.add(_sitting(take, case, list(firsts.values()), looks, _LOOKS, seconds / 2, clock, looks=1))
+    cell.add(_sitting(take, case, list(firsts.values()), looks, _LOOKS, seconds / 2, clock, 1, _HOPELESS))
     if seconds > 0 and cell.sittings:
-        best = statistics.median(cell.sittings[0][cell.best()])
-        rivals = [way for way, samples in cell.sittings[0].items() if min(samples) <= _RIVAL * best]
-        cell.add(_sitting(take, case, rivals, _LEAST, _MOST, until - clock(), clock, looks=0))
+        best = cell.best()
+        fastest = statistics.median(cell.sittings[0][best])
+        unlucky = [way for way, samples in cell.sittings[0].items() if _may_be_unlucky(samples, fastest)]
+        if unlucky:
+            cell.add(_sitting(take, case, [best, *unlucky], 1, 1, 0, clock))
+        rivals = [way for way in cell.ratios() if min(cell.samples(way)) <= _RIVAL * fastest]
+        cell.add(_sitting(take, case, rivals, _LEAST, _MOST, until - clock(), clock))
     return cell
 
 
+def _may_be_unlucky(samples: Sequence[float], fastest: float) -> bool:
+    """One turn alone, hopeless, and no longer than the system may have let it wait."""
+    return len(samples) == 1 and _HOPELESS * fastest < samples[0] < _HOPELESS * fastest + _DISTURBED
+
+
 def _sitting(
-    take: Take, case: Case, ways: Sequence[str], least: int, most: int, seconds: float, clock: Clock, looks: int
+    take: Take,
+    case: Case,
+    ways: Sequence[str],
+    least: int,
+    most: int,
+    seconds: float,
+    clock: Clock,
+    looks: int = 0,
+    hopeless: float = 0,
 ) -> dict[str, list[float]]:
     """Rounds of those that serve the case."""
     memory, work, size = case
@@ -193,6 +210,6 @@ def _sitting(
             return None
 
     found = _core.contest(
-        len(ways), turn, least=least, most=most, seconds=max(seconds, 0.0), looks=looks, hopeless=_HOPELESS, clock=clock
+        len(ways), turn, least=least, most=most, seconds=max(seconds, 0.0), looks=looks, hopeless=hopeless, clock=clock
     )
     return {way: list(one.samples) for way, one in zip(ways, found, strict=True) if one.offered and one.samples}
