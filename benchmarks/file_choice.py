@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Whether the plan of `tune --storage` chooses well at sizes that it has not timed: each choice beside the way that
-seems the fastest of all, in pairs of their own. `file_choice.py FOLDER [--tune S] [--sizes N] [--seconds S]
-[--json FILE]`.
+seems the fastest of all, in pairs of their own. What is slower by more than 5 % is judged again at the end, beside the
+way that seems the fastest then: if it is slower both times, beyond both intervals, the choice is wrong and not the
+weather. `file_choice.py FOLDER [--tune S] [--sizes N] [--seconds S] [--json FILE]`.
 """
 
 from __future__ import annotations
@@ -72,7 +73,13 @@ def judged(turns: Turns, rows: list[PlanRow], why: Why, case: tuple[str, int], s
     rival = min(others, key=lambda way: others[way])
     ratio, low, high, pairs = paired(turns, work, size, row.way, rival, seconds)
     found = {"work": work, "bytes": size, "way": row.way, "rival": rival}
+    interval = f"{low:.2f} to {high:.2f}, {pairs} pairs"
+    print(f"{work:<17}{size:>9}  {ratio:.3f} ({interval})  {row.way} beside {rival}", flush=True)
     return {**found, "ratio": ratio, "low": low, "high": high, "pairs": pairs}
+
+
+def number(one: object, name: str) -> float:
+    return float(one[name]) if isinstance(one, dict) else math.nan
 
 
 def main() -> int:
@@ -90,18 +97,15 @@ def main() -> int:
         why: Why = {name: (end, read, write) for name, end, read, write in _core.storage_mechanisms(turns.path)}
         works = [work for work in (READ, CACHED, MANY, WRITE) if any(row.operation == work for row in rows)]
         cases = [(work, size) for work in works for size in unseen(work, asked.sizes, room_in(asked.folder) // 2)]
-        answers: list[dict[str, object]] = []
-        for work, size in cases:
-            one = judged(turns, rows, why, (work, size), asked.seconds)
-            interval = f"{one['low']:.2f} to {one['high']:.2f}, {one['pairs']} pairs"
-            print(
-                f"{work:<17}{size:>9}  {one['ratio']:.3f} ({interval})  {one['way']} beside {one['rival']}", flush=True
-            )
-            answers.append(one)
-    near = sum(float(str(one["ratio"])) <= LIMIT for one in answers)
-    wrong = sum(float(str(one["low"])) > LIMIT for one in answers)
+        answers = [judged(turns, rows, why, case, asked.seconds) for case in cases]
+        print("again:")
+        for one, case in zip(answers, cases, strict=True):
+            if number(one, "ratio") > LIMIT:
+                one["again"] = judged(turns, rows, why, case, asked.seconds)
+    near = sum(number(one, "ratio") <= LIMIT for one in answers)
+    wrong = sum(all(number(each, "low") > LIMIT for each in (one, one.get("again", {"low": 0}))) for one in answers)
     print(f"{near} of {len(answers)} choices are within 5 % of the fastest way: {found.storage}")
-    print(f"{wrong} are slower by more, beyond their interval")
+    print(f"{wrong} are slower by more, twice and beyond both intervals")
     if asked.json:
         chosen = [[row.operation, row.from_bytes, row.way, row.why] for row in rows]
         text = json.dumps({"storage": found.storage, "plan": chosen, "cases": answers}, indent=1)

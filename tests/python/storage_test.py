@@ -117,6 +117,9 @@ def test_what_cannot_be_read_is_an_error_with_path_and_offset(tmp_path: Path) ->
         ww.File(path, "a")  # type: ignore[arg-type]
     with pytest.raises(ww.InputError, match="buffered, io_uring, direct, mmap"):
         ww.File(path, way="tape")
+    for way in ("io_uring(depth=0)", "buffered(depth=2)"):
+        with pytest.raises(ww.InputError, match="a way to a file has"):
+            ww.File(path, way=way)
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -59,26 +59,6 @@ def test_threads_that_copy_are_no_more_than_the_processors(work: str) -> None:
     assert {"buffered(threads=16)", "buffered(bounce=1M,lanes=16)"} <= set(many) and set(few) < set(many)
 
 
-def test_ways_that_do_the_same_are_timed_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    turns, taken = storage_tuning.Turns(tmp_path, 1 << 20), []
-    monkeypatch.setattr(turns, "take", lambda _memory, _work, way, size: taken.append(way) or size * 1e-9)
-    points = storage_tuning._timed(turns, (HOST, CACHED, 65536), ["buffered", "buffered(threads=4)", "mmap"], 0)
-    assert set(taken) == {"buffered", "mmap"}
-    assert points["buffered(threads=4)"] == points["buffered"]
-    taken.clear()
-    storage_tuning._timed(turns, (HOST, CACHED, 4 << 20), ["buffered", "buffered(threads=4)"], 0)
-    assert set(taken) == {"buffered", "buffered(threads=4)"}
-
-
-def test_what_may_be_the_fastest_has_most_of_the_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = {"buffered": 1.0, "io_uring": 1.2, "direct": 1.5, "mmap": 9.0}
-    turns, taken = storage_tuning.Turns(tmp_path, 1 << 20), []
-    monkeypatch.setattr(turns, "take", lambda _memory, _work, way, _size: taken.append(way) or times[way])
-    points = storage_tuning._timed(turns, (HOST, READ, 4096), list(times), 30)
-    assert {way: point["seconds"] for way, point in points.items()} == times
-    assert min(taken.count("buffered"), taken.count("io_uring")) > 60 and max(map(taken.count, ("direct", "mmap"))) < 6
-
-
 @pytest.mark.usefixtures("little")
 def test_a_short_measurement_gives_rows_for_each_work_and_leaves_nothing(tmp_path: Path, run: Run) -> None:
     times = measured(tmp_path, 0, quiet, sizes=(4096, 65536))

@@ -1,6 +1,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "tests/storage/storage_folder.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
@@ -23,7 +25,11 @@ class CuFileRoad : public testing::Test {
     library_ = ::dlopen(WAYWISER_FAKE_CUFILE, RTLD_NOW);
     reaching = stream_.get();
     const auto tell = reinterpret_cast<void (*)(std::byte* (*)(std::byte*))>(::dlsym(library_, "fake_cufile_reach"));
-    tell([](std::byte* at) { return reaching->reach(Region{at, 1, gpu(0)}); });
+    tell([](std::byte* at) {  // of several threads
+      static std::mutex turn;
+      const std::lock_guard guard(turn);
+      return reaching->reach(Region{at, 1, gpu(0)});
+    });
   }
   ~CuFileRoad() override {
     for (const char* name :

@@ -55,6 +55,8 @@ def _parts(one: dict[str, Any]) -> Iterator[RenderableType]:
         head += f"up to {format_bytes(one['bytes'])} given by a rank"
     else:
         head = f"{one['operation'].replace('_', ' ')} of {format_bytes(one['bytes'])}, {one['partner']}"
+        if one["operation"].startswith("file_"):
+            head += f", {'GPU' if one['memory'] == 'gpu' else 'host'} memory"
     made = table("", "way", ">time", ">ratio")
     for way in one["ways"]:
         taken = way["way"] == one["chosen"]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import waywiser._core as _core
-from waywiser.errors import CorruptionError, Error, InputError
+from waywiser.errors import CorruptionError, InputError
 from waywiser.partner_rows import chosen_plan, keep_rows
 from waywiser.plan import PlanRow
+from waywiser.tune.storage_contest import sizes_between, timed
 from waywiser.tune.storage_ways import (
     CACHED,
     GPU,
@@ -24,12 +24,10 @@ from waywiser.tune.storage_ways import (
     MANY,
     PARTS,
     READ,
-    SMALL,
     WORKS,
     WRITE,
     Case,
     Why,
-    alike,
     processors,
     ways_of,
 )  # fmt: skip
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 SIZES = (4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _MOST_BYTES, _LEAST_BYTES = 128 << 20, 8 << 20  # of the file that is read
 _OF_FREE = 10  # at most this part of the free space, and twice: the file that is read, and one that is written
-_LOOKS, _HOPELESS = 3, 2.0  # rounds of all; who is that much slower than the fastest has one
-_LEAST, _MOST, _RIVAL = 5, 61, 1.3  # rounds of those that were no slower than that, once
 
 
 def how_cufile_moves(ends: Sequence[str], why: Why) -> list[str]:
@@ -190,73 +186,22 @@ def measured(
             works = [work for work in WORKS if cold or work not in (READ, MANY)]
             cases = [(end, work, size) for end in ends for size in sizes if 2 * size <= room for work in works]
             cases = [(end, work, size) for end, work, size in cases if work != MANY or size <= LARGEST_PART]
-            series: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-            slow: set[tuple[str, str, str]] = set()
-            for (end, work, size), share in _shares(cases, seconds, show):
-                ways = [way for way in ways_of(end, work, size, why, processors()) if (end, work, way) not in slow]
-                points = _timed(turns, (end, work, size), ways, share)
-                for way, point in points.items():
-                    series.setdefault((end, work, way), []).append(point)
-                slow |= {(end, work, way) for way in _slow(points)} if size > SMALL else set()
+
+            def ways(case: Case) -> list[str]:
+                return ways_of(*case, why, processors())
+
+            cells = timed(turns.take, cases, ways, seconds, show, sizes_between(sizes))
     except OSError as error:
         raise InputError(f"--storage {folder}: {error.strerror}") from error
+    points: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for (end, work, size), cell in sorted(cells.items()):
+        for way, point in cell.points(size).items():
+            points.setdefault((end, work, way), []).append(point)
     times.series = [
         {"operation": work, "way": way, "points": of, "memory": end, "ranks": 2, "partner": times.storage}
-        for (end, work, way), of in series.items()
+        for (end, work, way), of in points.items()
     ]
     return times
-
-
-def _shares(cases: Sequence[Case], seconds: float, show: Show) -> Iterator[tuple[Case, float]]:
-    """Each case with its time: what others leave goes to those that follow."""
-    end = time.monotonic() + seconds
-    for done, case in enumerate(cases):
-        left = end - time.monotonic()
-        show(done, len(cases), max(left, 0.0), " ".join(map(str, case)))
-        yield case, left / (len(cases) - done)
-    show(len(cases), len(cases), 0.0, "")
-
-
-def _timed(turns: Turns, case: Case, ways: Sequence[str], seconds: float) -> dict[str, dict[str, Any]]:
-    """Points of a profile. Ways that do the same are timed as one; those that may be the fastest have most of the time,
-    and their points are of that part alone."""
-    memory, work, size = case
-    firsts: dict[tuple[object, ...], str] = {}
-    stands_for = {way: firsts.setdefault(alike(memory, work, way, size), way) for way in ways}
-    until = time.monotonic() + max(seconds, 0.0)
-    points = _contest(turns, case, list(firsts.values()), 1 if seconds <= 0 else _LOOKS, _LOOKS, seconds / 2)
-    best = min((one.median for one in points.values()), default=0.0)
-    rivals = [way for way, one in points.items() if min(one.samples) <= _RIVAL * best]
-    if seconds > 0:
-        points |= _contest(turns, case, rivals, _LEAST, _MOST, until - time.monotonic())
-    found = {way: json.loads(one.point(size)) for way, one in points.items()}
-    return {way: found[first] for way, first in stands_for.items() if first in found}
-
-
-def _contest(
-    turns: Turns, case: Case, ways: Sequence[str], least: int, most: int, seconds: float
-) -> dict[str, _core.Contender]:
-    """Of those that serve the case, in rounds."""
-    memory, work, size = case
-
-    def take(which: int, _calls: int, _counts: bool) -> list[float] | None:
-        try:
-            return [turns.take(memory, work, ways[which], size)]
-        except CorruptionError:
-            raise
-        except Error:
-            return None
-
-    found = _core.contest(
-        len(ways), take, least=least, most=most, seconds=max(seconds, 0.0), looks=1, hopeless=_HOPELESS
-    )
-    return {way: one for way, one in zip(ways, found, strict=True) if one.offered and one.samples}
-
-
-def _slow(points: dict[str, dict[str, Any]]) -> set[str]:
-    """The ways that are hopeless at a size: larger ones do without them."""
-    times = {way: float(point["seconds"]) for way, point in points.items()}
-    return {way for way, seconds in times.items() if seconds > _HOPELESS * min(times.values())}
 
 
 def keep(file: Path, times: StorageTimes) -> list[PlanRow]:

@@ -29,7 +29,10 @@ _BOUNCING = {
         "(bounce=4M,lanes=8)",
     ),
     "io_uring": ("(bounce=8M)", "(bounce=8M,chunk=1M,depth=16,lanes=2)", "(bounce=32M,chunk=1M,depth=32)"),
-    "direct": ("(bounce=8M,chunk=1M,threads=8)", "(bounce=1M,lanes=8)"),
+    "direct": (
+        *("(bounce=8M,chunk=1M,threads=8)", "(bounce=1M,lanes=8)"),
+        *("(bounce=4M,chunk=4M,threads=1)", "(bounce=16M,chunk=16M,threads=1)"),
+    ),
 }
 _BY_PROCESSORS = ("buffered", "mmap")  # whose threads copy, and do not wait for a device
 _THREADS = re.compile(r"(?:threads|lanes)=(\d+)")

@@ -1,4 +1,4 @@
-#include <unistd.h>
+#include <sys/uio.h>
 
 #include <cerrno>
 #include <vector>
@@ -15,9 +15,10 @@ void transfer_blocks(FileUse use, const StorageFile& file, const FilePart& piece
   BlockTransfer rest(use, file, piece, bounce);
   for (;;) {
     const auto offset = static_cast<off_t>(rest.offset());
-    const ssize_t moved = use == FileUse::read
-                              ? ::pread(file.direct_descriptor(), rest.memory(), rest.bytes(), offset)
-                              : ::pwrite(file.direct_descriptor(), rest.memory(), rest.bytes(), offset);
+    const std::span<const iovec> memory = rest.memory();
+    const int count = static_cast<int>(memory.size());
+    const ssize_t moved = use == FileUse::read ? ::preadv(file.direct_descriptor(), memory.data(), count, offset)
+                                               : ::pwritev(file.direct_descriptor(), memory.data(), count, offset);
     if (moved < 0 && errno == EINTR) continue;
     if (moved < 0) file.fail(use, piece, last_system_error());
     if (rest.moved(static_cast<Bytes>(moved), file)) return;

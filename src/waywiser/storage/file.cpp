@@ -7,6 +7,7 @@
 #include "waywiser/storage/file_moves.hpp"
 #include "waywiser/storage/pieces.hpp"
 #include "waywiser/storage/replaced_file.hpp"
+#include "waywiser/storage/turns.hpp"
 
 namespace waywiser {
 
@@ -32,7 +33,7 @@ struct [[gnu::visibility("hidden")]] File::State {
     return *opened;
   }
 
-  std::mutex turn;
+  Turns turn;
   std::unique_ptr<Opened> opened;
 };
 

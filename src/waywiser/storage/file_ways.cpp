@@ -65,6 +65,7 @@ FileWays::FileWays(const StorageFile& file, FileUse use, const FilePlan& plan, c
     const Way only = parse_way(way);
     if (const auto why = why_not(only, file, use))
       throw Error(ErrorKind::unavailable, file.path() + ": " + way + " does not serve it: " + *why);
+    (void)storage_mechanism(only.name).open(only);  // refuses wrong parameters here, not when bytes move
     for (const FileWork work : works_of(use))
       rows_[{work, storage_mechanism(only.name).end}] = {{0, no_end, FileEnd::host, WatchedWays({{only}})}};
     return;

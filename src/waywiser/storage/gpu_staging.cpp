@@ -72,7 +72,7 @@ void StagedRoad::read(GpuStaging::Lane& lane, FileRoad& road, const StorageFile&
     if (there.empty()) break;
     GpuStaging::Buffer& buffer = staging_.buffer(lane, turn, chunk);
     const std::vector<FilePart> here = staged(there, buffer);
-    road.run(FileUse::read, file, here);
+    road.run(FileUse::read, file, joined(here));  // a tail goes with its blocks
     for (std::size_t k = 0; k < here.size(); ++k) lane.stream->copy(there[k].memory, here[k].memory);
     lane.stream->record(*buffer.copied);
     buffer.in_use = true;
@@ -96,7 +96,7 @@ void StagedRoad::write(GpuStaging::Lane& lane, FileRoad& road, const StorageFile
   for (std::size_t i = 0; i < depth; ++i) fetch();
   for (std::size_t i = 0; i < begun; ++i) {
     lane.buffers[i % depth].copied->synchronize(Deadline::in(usual_timeout()));
-    road.run(FileUse::write, file, loads[i % depth]);
+    road.run(FileUse::write, file, joined(loads[i % depth]));
     fetch();
   }
 }

@@ -64,8 +64,8 @@ class RingRun {
 
   void add(std::size_t slot) {
     const BlockTransfer& rest = *slots_[slot];
-    ring_.add({use_, file_.direct_descriptor(), rest.memory(), rest.bytes(), rest.offset(), slot,
-               registered_ ? static_cast<int>(slot) : -1});
+    const int registered = registered_ ? static_cast<int>(slot) : -1;
+    ring_.add({use_, file_.direct_descriptor(), rest.memory(), rest.offset(), slot, registered});
     ++under_way_;
   }
 

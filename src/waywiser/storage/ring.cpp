@@ -92,16 +92,22 @@ void Ring::add(const Transfer& transfer) {
   auto* entry = in<io_uring_sqe>(entries_, static_cast<unsigned>(slot * sizeof(io_uring_sqe)));
   std::memset(entry, 0, sizeof *entry);
   const bool reads = transfer.use == FileUse::read;
-  if (transfer.registered < 0) {
-    entry->opcode = reads ? IORING_OP_READ : IORING_OP_WRITE;
+  const iovec& first = transfer.memory.front();
+  if (transfer.memory.size() > 1) {
+    entry->opcode = reads ? IORING_OP_READV : IORING_OP_WRITEV;
+    entry->addr = std::bit_cast<std::uintptr_t>(transfer.memory.data());
+    entry->len = static_cast<unsigned>(transfer.memory.size());
   } else {
+    entry->opcode = reads ? IORING_OP_READ : IORING_OP_WRITE;
+    entry->addr = std::bit_cast<std::uintptr_t>(first.iov_base);
+    entry->len = static_cast<unsigned>(first.iov_len);
+  }
+  if (transfer.registered >= 0) {
     entry->opcode = reads ? IORING_OP_READ_FIXED : IORING_OP_WRITE_FIXED;
     entry->buf_index = static_cast<std::uint16_t>(transfer.registered);
   }
   entry->fd = transfer.descriptor;
   entry->off = transfer.offset;
-  entry->addr = std::bit_cast<std::uintptr_t>(transfer.memory);
-  entry->len = static_cast<unsigned>(transfer.bytes);
   entry->user_data = transfer.id;
   array_[slot] = slot;
   std::atomic_ref(*tail_).store(tail + 1, std::memory_order_release);

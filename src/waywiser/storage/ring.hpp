@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,10 +20,10 @@ class Ring {
   struct Transfer {
     FileUse use = FileUse::read;
     int descriptor = -1;
-    std::byte* memory = nullptr;
-    Bytes bytes = 0, offset = 0;
+    std::span<const iovec> memory;  // both stay until the completion
+    Bytes offset = 0;
     std::uint64_t id = 0;
-    int registered = -1;  // which of register_memory() the memory is in; -1: none
+    int registered = -1;  // which of register_memory() the memory, one piece then, is in; -1: none
   };
   struct Completion {
     std::uint64_t id = 0;
