@@ -40,7 +40,7 @@ std::shared_ptr<Activity> named_receive(Session& session, const Members& members
 void receive_named(Session& session, const Members& members, const Call& call, const Elements& data, int label) {
   const std::uint32_t peer = members.peer(call.peer);
   const Tag tag = tag_of(members, call, label);
-  if (const auto came = receive_soon(session.engine(), peer, tag, data.region.data, data.region.bytes)) {
+  if (const auto came = receive_soon(session, peer, tag, data.region.data, data.region.bytes)) {
     check(session, *came, tag, call, data);
     if (!is_rts(came->tag)) return;
     RendezvousReceive rest(session, call, peer, came->tag, data);

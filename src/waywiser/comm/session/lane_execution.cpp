@@ -11,9 +11,6 @@
 namespace waywiser {
 namespace {
 
-// A message that the peer sends at the same time comes within a part of a microsecond.
-constexpr int looks_for_message = 64;
-
 // In which order the steps of a round are carried out.
 int place_in_round(StepKind kind) { return sends(kind) ? 0 : receives(kind) ? 2 : 1; }
 
@@ -64,10 +61,11 @@ std::shared_ptr<const LaneSchedule> lane_schedule(const Schedule& schedule, std:
   return std::make_shared<const LaneSchedule>(std::move(made));
 }
 
-std::optional<Received> receive_soon(Engine& engine, std::uint32_t peer, Tag tag, std::byte* into, std::size_t bytes) {
-  MailboxMessages& lanes = engine.mailboxes();
+std::optional<Received> receive_soon(Session& session, std::uint32_t peer, Tag tag, std::byte* into,
+                                     std::size_t bytes) {
+  MailboxMessages& lanes = session.engine().mailboxes();
   if (bytes > lanes.sizes().lane || !lanes.reaches(peer)) return {};
-  for (int look = 0; look < looks_for_message; ++look)
+  for (unsigned look = 0; look < session.turns_between_looks(); ++look)
     if (const auto came = lanes.receive_at_once(peer, tag, into, bytes)) return came;
   return {};
 }
@@ -135,13 +133,12 @@ bool LaneExecution::send(const Step& step) {
 }
 
 bool LaneExecution::receive(const Step& step) {
-  Engine& engine = session_.engine();
-  if (const auto came = receive_soon(engine, step.peer_in_job, tag_of(step), landing(step), step.bytes)) {
+  if (const auto came = receive_soon(session_, step.peer_in_job, tag_of(step), landing(step), step.bytes)) {
     finish(step, *came);
     return true;
   }
   message_ = {};
-  engine.receive_sized(step.peer_in_job, tag_of(step), landing(step), step.bytes, message_);
+  session_.engine().receive_sized(step.peer_in_job, tag_of(step), landing(step), step.bytes, message_);
   waits_ = message_.is_open();
   if (!waits_) finish(step, message_.info);
   return !waits_;

@@ -38,9 +38,9 @@ struct LaneSchedule {
 std::shared_ptr<const LaneSchedule> lane_schedule(const Schedule& schedule, std::size_t element_bytes,
                                                   const Members& members, const MailboxMessages& lanes);
 
-// The next message of the peer, of a known length. Looks for a short while; nothing if it has not come by then, or if
-// it would not come through a lane.
-std::optional<Received> receive_soon(Engine& engine, std::uint32_t peer, Tag tag, std::byte* into, std::size_t bytes);
+// The next message of the peer, of a known length. Looks for some microseconds, where other ranks want this core only a
+// few times; nothing if it has not come by then, or if it would not come through a lane.
+std::optional<Received> receive_soon(Session& session, std::uint32_t peer, Tag tag, std::byte* into, std::size_t bytes);
 
 // Runs such a schedule: each message straight into or out of its lane. What a lane has no room for, or what has not
 // come after a short while, becomes a message as all others. Other ranks may run the same schedule by an Execution.
