@@ -33,8 +33,8 @@ Numbers sum_given(int ranks, std::size_t count, int turn) {
 Numbers blocks_given(int ranks, std::size_t count, int turn) {
   Numbers all;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Numbers block = given_by(rank, count, turn);
-    all.insert(all.end(), block.begin(), block.end());
+    const Numbers own = given_by(rank, count, turn);
+    all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }
@@ -57,14 +57,14 @@ void call_every_collective(Group& group, std::size_t count, int turn) {
   Numbers reduced(rank == root ? count : 0);
   group.reduce(std::span(mine), std::span(reduced), ReduceOp::sum, root);
   require_that(rank != root || reduced == sum, "reduce");
-  Numbers gathered(all_count), at_root(rank == root ? all_count : 0), block(count), exchanged(all_count);
+  Numbers gathered(all_count), at_root(rank == root ? all_count : 0), own(count), exchanged(all_count);
   group.all_gather(std::span(mine), std::span(gathered));
   group.gather(std::span(mine), std::span(at_root), root);
   require_that(gathered == all && (rank != root || at_root == all), "gathers");
-  group.scatter(std::span(rank == root ? all : nothing), std::span(block), root);
-  require_that(block == mine, "scatter");
-  group.reduce_scatter(std::span(all), std::span(block));
-  for (std::size_t i = 0; i < count; ++i) require_that(block[i] == ranks * mine[i], "reduce_scatter");
+  group.scatter(std::span(rank == root ? all : nothing), std::span(own), root);
+  require_that(own == mine, "scatter");
+  group.reduce_scatter(std::span(all), std::span(own));
+  for (std::size_t i = 0; i < count; ++i) require_that(own[i] == ranks * mine[i], "reduce_scatter");
   group.all_to_all(std::span(all), std::span(exchanged));
   for (int from = 0; from < ranks; ++from)
     for (std::size_t i = 0; i < count; ++i)
