@@ -34,7 +34,8 @@ GroupCore::GroupCore(std::shared_ptr<Session> session, Members members)
     : session_(std::move(session)),
       members_(std::make_shared<const Members>(std::move(members))),
       spares_(std::make_shared<Spares>()),
-      execution_(*session_) {}
+      execution_(*session_),
+      lane_execution_(*session_) {}
 
 void GroupCore::refuse_thread() const {
   throw Error(ErrorKind::invalid_input,
@@ -71,6 +72,13 @@ void GroupCore::run(const Call& call, std::shared_ptr<const Schedule> schedule, 
   const InCall in_call(*session_, call);
   execution_.begin(members_, call, std::move(schedule), input, output);
   session_->wait(execution_);
+}
+
+void GroupCore::run(const Call& call, const std::shared_ptr<const LaneSchedule>& schedule, ConstRegion input,
+                    Region output) {
+  const InCall in_call(*session_, call);
+  lane_execution_.begin(members_, call, schedule, input, output);
+  session_->wait(lane_execution_);
 }
 
 std::shared_ptr<Activity> GroupCore::start(const Call& call, std::shared_ptr<const Schedule> schedule,

@@ -8,6 +8,7 @@
 #include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/message/rank_exchange.hpp"
 #include "waywiser/comm/session/execution.hpp"
+#include "waywiser/comm/session/lane_execution.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
@@ -76,6 +77,8 @@ class GroupCore final : public RankExchange, public std::enable_shared_from_this
   CollectiveCall with_machines(const CollectiveCall& call) const;
   // Runs a schedule on the hosts; GPU arrays are staged through host memory. Complete when it returns.
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
+  // The same of host memory, by lanes.
+  void run(const Call& call, const std::shared_ptr<const LaneSchedule>& schedule, ConstRegion input, Region output);
   // Starts it; the session advances it.
   std::shared_ptr<Activity> start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
                                   Elements output);
@@ -103,7 +106,8 @@ class GroupCore final : public RankExchange, public std::enable_shared_from_this
   const std::shared_ptr<Spares> spares_;
   CallLock own_{false};  // if threads share the rank
   std::uint64_t messages_ = 0, collectives_ = 0;
-  Execution execution_;  // of blocking calls
+  Execution execution_;  // of blocking calls, as the next
+  LaneExecution lane_execution_;
 };
 
 }  // namespace waywiser

@@ -102,9 +102,10 @@ void leave_to_end(Group& group) noexcept {
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {
   check_tag(tag, mode);
-  const std::lock_guard lock(*state_->core);
-  if (mode.begins()) return state_->messages.begin_send(data, to, tag);
-  mode.stream() != nullptr ? state_->gpus.send(data, to, *mode.stream()) : state_->messages.send(data, to, tag);
+  State& state = *state_.operator->();
+  const std::lock_guard lock(*state.core);
+  if (mode.begins()) return state.messages.begin_send(data, to, tag);
+  mode.stream() != nullptr ? state.gpus.send(data, to, *mode.stream()) : state.messages.send(data, to, tag);
   return {};
 }
 
@@ -112,9 +113,10 @@ Future Group::recv(Elements data, int from, int tag, Mode mode, MessageStatus* s
   if (from == any_source || tag == any_tag || status != nullptr) [[unlikely]]
     return recv_any(data, {from, tag}, mode, status);
   check_tag(tag, mode);
-  const std::lock_guard lock(*state_->core);
-  if (mode.begins()) return state_->messages.begin_recv(data, from, tag);
-  mode.stream() != nullptr ? state_->gpus.recv(data, from, *mode.stream()) : state_->messages.recv(data, from, tag);
+  State& state = *state_.operator->();
+  const std::lock_guard lock(*state.core);
+  if (mode.begins()) return state.messages.begin_recv(data, from, tag);
+  mode.stream() != nullptr ? state.gpus.recv(data, from, *mode.stream()) : state.messages.recv(data, from, tag);
   return {};
 }
 

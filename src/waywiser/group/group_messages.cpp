@@ -2,6 +2,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/timeout.hpp"
+#include "waywiser/comm/message/fault_point.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
 #include "waywiser/comm/rendezvous/transfer.hpp"
 #include "waywiser/comm/session/call_arrays.hpp"
@@ -50,19 +51,22 @@ void GroupMessages::send(const ConstElements& data, int to, int label) {
   core_.check_rank(to, "send to");
   const Call call = core_.next_call(CallKind::send, data, to);
   const InCall in_call(session_, call);
+  const MailboxMessages& lanes = session_.engine().mailboxes();
+  if (data.region.bytes <= lanes.sizes().lane && lanes.reaches(members().peer(to)))
+    fault_point(ProtocolStep::lane_write);
+  if (send_at_once(call, data, label)) [[likely]]
+    return;
   Transfer transfer(session_, call, core_.rank(), data.region.bytes);
   transfer.send(members(), to, label, data.region.data, Awaited::by_sender);
   session_.wait(transfer);
 }
 
 void GroupMessages::recv(const Elements& data, int from, int label) {
-  if (is_staged(data) || has_wildcards()) return begin_recv(data, from, label).wait();
+  if (is_staged(as_read(data)) || has_wildcards()) return begin_recv(data, from, label).wait();
   core_.check_rank(from, "recv from");
-  const Call call = core_.next_call(CallKind::recv, data, from);
+  const Call call = core_.next_call(CallKind::recv, as_read(data), from);
   const InCall in_call(session_, call);
-  Transfer transfer(session_, call, from, data.region.bytes);
-  transfer.receive(members(), label, data.region.data, data);
-  session_.wait(transfer);
+  receive_named(session_, members(), call, data, label);
 }
 
 void GroupMessages::check_sendrecv(ConstElements data, int to, Elements into, int from, bool copies) const {
@@ -96,7 +100,7 @@ Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, 
 }
 
 // True: all is done. False: nothing has happened.
-bool GroupMessages::send_at_once(const Call& call, ConstElements data, int label) {
+bool GroupMessages::send_at_once(const Call& call, const ConstElements& data, int label) {
   const Tag tag = members().tag(core_.rank(), static_cast<unsigned>(label), call);
   return session_.engine().send_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
 }
@@ -122,7 +126,7 @@ Future GroupMessages::future_of(std::shared_ptr<Activity> operation) {
   return {core_.shared_from_this(), std::move(operation)};
 }
 
-std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, int label) {
+std::shared_ptr<Activity> GroupMessages::start_send(const ConstElements& data, int to, int label) {
   core_.check_rank(to, "send to");
   const Call call = core_.next_call(CallKind::send, data, to);
   const InCall in_call(session_, call);
@@ -139,11 +143,11 @@ std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, 
   return started(staged(std::move(transfer), std::move(staging)));
 }
 
-std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int label) {
+std::shared_ptr<Activity> GroupMessages::start_recv(const Elements& data, int from, int label) {
   if (from == any_source || (has_wildcards() && label < exchange_labels)) [[unlikely]]
     return start_recv(data, {from, label}, nullptr);
   core_.check_rank(from, "recv from");
-  const Call call = core_.next_call(CallKind::recv, data, from);
+  const Call call = core_.next_call(CallKind::recv, as_read(data), from);
   const InCall in_call(session_, call);
   auto operation = named_receive(session_, members(), call, data, label);
   return operation ? started(std::move(operation)) : nullptr;

@@ -23,8 +23,8 @@ class GroupMessages {
   void recv(const Elements& data, int from, int label);
   void sendrecv(ConstElements data, int to, Elements into, int from, int label);
   void exchange(std::span<const Exchange> neighbors);
-  Future begin_send(ConstElements data, int to, int label) { return future_of(start_send(data, to, label)); }
-  Future begin_recv(Elements data, int from, int label) { return future_of(start_recv(data, from, label)); }
+  Future begin_send(const ConstElements& data, int to, int label) { return future_of(start_send(data, to, label)); }
+  Future begin_recv(const Elements& data, int from, int label) { return future_of(start_recv(data, from, label)); }
   // Takes any_source and any_tag. With a status the message may be shorter than `data`.
   Future begin_recv(Elements data, Envelope wanted, MessageStatus* status) {
     return future_of(start_recv(data, wanted, status));
@@ -39,15 +39,15 @@ class GroupMessages {
 
  private:
   // nullptr: it is complete.
-  std::shared_ptr<Activity> start_send(ConstElements data, int to, int label);
-  std::shared_ptr<Activity> start_recv(Elements data, int from, int label);
+  std::shared_ptr<Activity> start_send(const ConstElements& data, int to, int label);
+  std::shared_ptr<Activity> start_recv(const Elements& data, int from, int label);
   std::shared_ptr<Activity> start_recv(Elements data, Envelope wanted, MessageStatus* status);
   std::shared_ptr<Activity> started(std::shared_ptr<Activity> operation);
   std::shared_ptr<JointActivity> start_exchange(std::span<const Exchange> neighbors);
   Future begun(std::shared_ptr<JointActivity> parts);
   Future future_of(std::shared_ptr<Activity> operation);
   void check_sendrecv(ConstElements data, int to, Elements into, int from, bool copies) const;
-  bool send_at_once(const Call& call, ConstElements data, int label);
+  bool send_at_once(const Call& call, const ConstElements& data, int label);
   std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
   // Whether a receive may have to wait until an earlier one has got its message.
   bool has_wildcards() const noexcept { return wildcards_ && !wildcards_->empty(); }

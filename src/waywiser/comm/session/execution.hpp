@@ -1,37 +1,16 @@
 #pragma once
 
 #include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/message/members.hpp"
 #include "waywiser/comm/schedule.hpp"
+#include "waywiser/comm/session/scratch_memory.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
-
-// Grows without keeping its contents, and is page-aligned: copies and additions are faster if they begin at a cache
-// line.
-class ScratchMemory {
- public:
-  void grow_to(std::size_t bytes) {
-    if (bytes <= bytes_) return;
-    data_.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
-    bytes_ = bytes;
-  }
-  std::byte* data() noexcept { return data_.get(); }
-  const std::byte* data() const noexcept { return data_.get(); }
-
- private:
-  static constexpr std::align_val_t alignment{4096};
-  struct Free {
-    void operator()(std::byte* data) const { ::operator delete(data, alignment); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
-  std::size_t bytes_ = 0;
-};
 
 // Runs one rank's schedule on host memory. Reusable after completion: its buffers are kept.
 // Uses two-sided messages: the data of a put travel with the signal that follows it.

@@ -88,6 +88,8 @@ class Session : public SessionLock, public std::enable_shared_from_this<Session>
   std::string failure() const { return lifeline_->failure() == nullptr ? "" : *lifeline_->failure(); }
   ErrorKind failure_kind() const noexcept { return lifeline_->failure_kind(); }
   Call current() const noexcept { return current_.get(); }
+  // How often a wait may poll before it looks around; seldom often where other ranks want this core.
+  unsigned turns_between_looks() const noexcept { return turns_between_looks_; }
 
   // Waits until `done()` is true. Throws timeout with the text of `progress_text()`, or io if the group has failed.
   // `longer` extends the timeout for operations that end by themselves then, with a better reason.

@@ -1,0 +1,111 @@
+// Short calls between two processes of this machine, each on a core of its own: ns a call, lower quartile of samples.
+// host_calls_benchmark [BYTES [CALLS]]
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/forked_ranks.hpp"
+#include "waywiser/base/units.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/group/group.hpp"
+
+using namespace waywiser;
+
+namespace {
+
+constexpr std::size_t samples = 41;
+constexpr int window = 64;
+
+struct Arrays {
+  std::vector<float> in, out, all;
+};
+
+struct Timed {
+  const char* name;
+  int parts;  // a call counts as so many
+  std::function<void(Group&, Arrays&)> call;
+};
+
+void ping_pong(Group& group, Arrays& arrays) {
+  const int other = 1 - group.rank();
+  if (group.rank() == 0) group.send(std::span(arrays.in), other);
+  group.recv(std::span(arrays.out), other);
+  if (group.rank() == 1) group.send(std::span(arrays.in), other);
+}
+
+// A window of messages one way, then a short answer.
+void stream(Group& group, Arrays& arrays) {
+  const int other = 1 - group.rank();
+  std::vector<Future> begun;
+  for (int i = 0; i < window; ++i)
+    begun.push_back(group.rank() == 0 ? group.send(std::span(arrays.in), other, 0, Mode::begin)
+                                      : group.recv(std::span(arrays.out), other, 0, Mode::begin));
+  for (Future& each : begun) each.wait();
+  const auto answer = std::span(arrays.out).first(1);
+  group.rank() == 0 ? group.recv(answer, other, 1) : group.send(answer, other, 1);
+}
+
+const Timed calls[] = {
+    {"barrier", 1, [](Group& group, Arrays&) { group.barrier(); }},
+    {"broadcast", 1, [](Group& group, Arrays& arrays) { group.broadcast(std::span(arrays.out), 0); }},
+    {"all_reduce", 1,
+     [](Group& group, Arrays& arrays) { group.all_reduce(std::span(arrays.in), std::span(arrays.out)); }},
+    {"all_gather", 1,
+     [](Group& group, Arrays& arrays) { group.all_gather(std::span(arrays.in), std::span(arrays.all)); }},
+    {"latency", 2, ping_pong},
+    {"bandwidth", window, stream},
+};
+
+// Each sample ends when both ranks have made its calls.
+double lower_quartile(Group& group, const Timed& timed, Arrays& arrays, int repetitions) {
+  std::vector<Seconds> times;
+  for (std::size_t sample = 0; sample <= samples; ++sample) {  // the first does not count
+    group.barrier();
+    const Seconds start = now_seconds();
+    for (int i = 0; i < repetitions; ++i) timed.call(group, arrays);
+    group.barrier();
+    if (sample != 0) times.push_back((now_seconds() - start) / repetitions / timed.parts);
+  }
+  std::ranges::nth_element(times, times.begin() + samples / 4);
+  return times[samples / 4];
+}
+
+int run(int rank, std::size_t bytes, int repetitions) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<unsigned>(rank), &cores);
+  if (::sched_setaffinity(0, sizeof cores, &cores) != 0) std::fprintf(stderr, "host_calls_benchmark: not pinned\n");
+  JoinOptions options;
+  options.launch = Launch{"benchmark", rank, 2, "host-calls-" + std::to_string(::getpgrp()), {}, ""};
+  Group group = Group::join(options);
+  const std::size_t count = std::max<std::size_t>(1, bytes / sizeof(float));
+  Arrays arrays{std::vector<float>(count, static_cast<float>(rank + 1)), std::vector<float>(count),
+                std::vector<float>(2 * count)};
+  for (const Timed& timed : calls) {
+    const double ns = 1e9 * lower_quartile(group, timed, arrays, std::max(1, repetitions / timed.parts));
+    if (rank == 0) std::printf("%-10s %8zu B %9.1f ns\n", timed.name, count * sizeof(float), ns);
+    if (std::string(timed.name) != "all_reduce") continue;
+    if (arrays.out.front() == 3 && arrays.out.back() == 3) continue;
+    std::fprintf(stderr, "host_calls_benchmark: the sum is %g instead of 3\n", static_cast<double>(arrays.out.front()));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::size_t bytes = count > 1 ? std::strtoul(words[1], nullptr, 10) : 8;
+  const int repetitions = count > 2 ? std::atoi(words[2]) : 1000;
+  if (bytes == 0 || repetitions < 1) {
+    std::fprintf(stderr, "host_calls_benchmark: BYTES and CALLS are above 0\n");
+    return 2;
+  }
+  return forked_ranks("host_calls_benchmark", 2, [&](int rank) { return run(rank, bytes, repetitions); });
+}
