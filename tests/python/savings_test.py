@@ -25,6 +25,7 @@ from waywiser.prove.gains import (
     same_everywhere,
 )
 from waywiser.prove.savings import gains_told, read_jobs, savings
+from waywiser.prove.site_use import SiteUse, messages_told, today_told
 
 SACCT = """JobID|Partition|AllocTRES|ElapsedRaw|Start|End
 100|a100|cpu=64,gres/gpu:a100=4,gres/gpu=4,node=1|36000|2026-01-01T00:00:00|2026-01-01T10:00:00
@@ -264,6 +265,49 @@ def test_what_is_expected_between_nodes(label: bool, basis: str) -> None:
     assert expected_gain(profile, replace(settings, settings=(by_size,))) == found
     worse = expected_gain(profile, replace(settings, settings=(off, no_copy)))
     assert worse and worse.factor == pytest.approx(2**0.5 / 3)
+
+
+def test_the_gain_is_against_what_a_site_has_today() -> None:
+    profile = between_nodes(True)
+    basis = "prediction: simulated"
+    both_off = SiteUse(today_told("UCX_IB_GPU_DIRECT_RDMA=n UCX_TLS=^gdr_copy"))
+    # The defaults are best here for small messages: nothing to gain over them, but over neither.
+    settings = Settings("abcd", "node")
+    assert expected_gain(profile, settings) is None
+    assert expected_gain(profile, settings, both_off) == Gain(pytest.approx(3 / 2**0.5), basis)
+    off = Settings("abcd", "node", settings=(Setting("ucx", "UCX_IB_GPU_DIRECT_RDMA", "n", "try", "", "x"),))
+    assert expected_gain(profile, off, both_off) == Gain(pytest.approx(3), basis)
+    assert expected_gain(profile, off, SiteUse(today_told("UCX_IB_GPU_DIRECT_RDMA=n"))) == Gain(1.0, basis)
+
+
+def test_the_gain_is_weighted_by_the_messages_of_the_jobs() -> None:
+    profile = between_nodes(True)
+    off = Settings("abcd", "node", settings=(Setting("ucx", "UCX_IB_GPU_DIRECT_RDMA", "n", "try", "", "x"),))
+
+    def gain(messages: str) -> float:
+        found = expected_gain(profile, off, SiteUse(messages=messages_told(messages)))
+        assert found is not None
+        return found.factor
+
+    assert gain("1K=5") == pytest.approx(1) and gain("1M=5") == pytest.approx(2)
+    assert gain("1K=1024,1M=1") == pytest.approx(2 / 1.5)  # as many bytes of each
+    with pytest.raises(InputError, match="no time of 512 bytes, only of 1024 to 1048576"):
+        gain("512=1")
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("--today", "UCX_TLS"), ("--today", "NCCL_ALGO=Ring"), ("--messages", "8"), ("--messages", "8=0"),
+     ("--messages", "8=1,8=2"), ("--messages", "x=1"), ("--messages", "8=inf")],
+)  # fmt: skip
+def test_what_is_told_of_a_site_is_read_or_refused(
+    option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("NodeType,GPUHours\nx,100\n")
+    assert cli.run(["report", "--results", str(tmp_path), "--savings", str(jobs), option, text]) == 2
+    said = capsys.readouterr().err
+    assert option in said and said.count("\n") == 1
 
 
 def test_what_verify_keeps_of_programs_weights_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
