@@ -90,6 +90,7 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   if (beside != nullptr) beside->run().repeat();
   Ran ran = ready.run().run();
   ran.seconds += ready.base() + node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
+  ran.unreckoned = ready.unreckoned();
   return {ran, could_be_staged};
 }
 
