@@ -47,8 +47,8 @@ def test_nccl_chooses_as_recorded(run: Run, machine: str) -> None:
 
 
 def launch_of_pytorch() -> float:
-    """kernel.issue of a call in PyTorch's graphs, by a recording of another day: 1 KiB by LL, less what the model has for
-    the end of a kernel and for two steps."""
+    """kernel.issue of a call in PyTorch's graphs, by a recording of another day: 1 KiB by LL, less what the model has
+    for the end of a kernel and for two steps."""
     told = json.loads((RESULTS / "torch-2xh200.json").read_text())["rows"]
     (call,) = (row["us"]["NCCL graph"] for row in told if row["bytes"] == 1024)
     return float(call) * 1e-6 - 3e-6 - 2 * 0.6e-6
@@ -57,16 +57,9 @@ def launch_of_pytorch() -> float:
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
 def test_rings_take_as_long_as_recorded(run: Run, machine: str, protocol: str, operation: str) -> None:
-    words = (
-        "--algorithms",
-        "nccl_ring",
-        "--set",
-        f"protocol={protocol}",
-        "--set",
-        f"kernel.issue={launch_of_pytorch()}",
-    )
+    settings = ("--set", f"protocol={protocol}", "--set", f"kernel.issue={launch_of_pytorch()}")
     errors = []
-    for size, case in simulated(run, machine, operation, *words).items():
+    for size, case in simulated(run, machine, operation, "--algorithms", "nccl_ring", *settings).items():
         row = next(r for r in RECORDED["rows"] if (r["operation"], r["bytes"]) == (operation, size))
         assert row["verified"]
         errors.append(abs(case["seconds"] / row["seconds"][protocol] - 1))
