@@ -83,8 +83,8 @@ void ReadyCollective::by_channels(World& world, const CollectiveTrial& trial, in
   const auto fewest = std::ranges::min(routes_, {}, &std::vector<RankRoutes>::size).size();
   const Bytes used = std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, trees * fewest);
   const NcclProtocol protocol = nccl_protocol(world.types(), trial, nodes);
-  const Seconds keeping = trees == 1 ? keeping_last_block(world, trial, ranks, protocol) : 0;
-  base_ = protocol.base + keeping;
+  keeping_ = trees == 1 ? keeping_last_block(world, trial, ranks, protocol) : 0;
+  base_ = protocol.base + keeping_;
   unreckoned_ = base_ - protocol.reckoned_base;
   StepCosts costs;
   costs.element = trial_element;
