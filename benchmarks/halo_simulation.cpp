@@ -2,7 +2,9 @@
 // halo exchange's own schedules on the simulator; the computation is the program's memory traffic at the GPU's memory
 // rate (convolution: its operations at the data sheet's peak, if that takes longer), with no overlap of the two. Then
 // the same with what each way of communicating hides behind the computation: see Way.
-//   halo_simulation MACHINE NODES       a file of python/waywiser/machines, and the number of its nodes in a fat tree
+//   halo_simulation MACHINE NODES [PROGRAM [tcp]]
+// MACHINE: one of python/waywiser/machines, or a file, with a slash; NODES of it in a fat tree. PROGRAM: those whose
+// names begin so. tcp: messages between nodes through host memory, with TCP's latency in place of the network card's.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -51,11 +53,11 @@ struct App {
   double bytes, operations;  // of one cell in a step
   Bytes reduced;             // by an all-reduce in a step; 0: none
   bool corners = false;
+  double hidden = 0;                 // share of the computation that can go on while one exchange's ghosts travel
   std::vector<Exchanges> more = {};  // exchanges besides
   double reductions = 1;             // a step
   Bytes gathered = 0;                // by an all-gather; 0: none
   double gathers = 0;                // a step
-  double hidden = 0;                 // share of the computation that can go on while one exchange's ghosts travel
 };
 
 const HaloField number{DataType::float64, 1, false};
@@ -63,15 +65,34 @@ const HaloField number{DataType::float64, 1, false};
 // The cavity of 8 million cells: iterations of the velocity and of the pressure in a step, as two GPUs had them.
 constexpr double of_velocity = 74, of_pressure = 19;
 
-// Three levels of the multigrid have their cells spread over the ranks, with four exchanges on each in an iteration of
-// the pressure; a level has a quarter of the cells of the one before. Rectangles stand for the ranks' parts.
-std::vector<Exchanges> exchanges_of_flow() {
+// The levels of the multigrid with more than 131,072 cells have them spread over the ranks, with four exchanges on each
+// in an iteration of the pressure; a level has a quarter of the cells of the one before. Rectangles stand for the
+// ranks' parts. The cavity of 2 million cells is taken to need as many iterations.
+std::vector<Exchanges> exchanges_of_flow(std::int64_t side) {
   std::vector<Exchanges> all;
-  for (const std::int64_t side : {2828, 1414, 707}) all.push_back({{side, side}, number, 4 * of_pressure});
+  for (std::int64_t level = side; level * level > 131'072; level /= 2)
+    all.push_back({{level, level}, number, 4 * of_pressure});
   const auto vectors = [](std::size_t components) { return HaloField{DataType::float64, components, false}; };
-  all.push_back({{2828, 2828}, vectors(3), of_velocity + 1 + 1});
-  all.push_back({{2828, 2828}, vectors(9), 1});
+  all.push_back({{side, side}, vectors(3), of_velocity + 1 + 1});
+  all.push_back({{side, side}, vectors(9), 1});
   return all;
+}
+
+App flow(const std::string& cells, std::int64_t side) {
+  return {"navier_stokes " + cells + " million cells, cavity, float64",
+          {side, side},
+          false,
+          number,
+          1,
+          32000,
+          0,
+          8,
+          false,
+          0,
+          exchanges_of_flow(side),
+          2 * of_pressure,
+          Bytes{125'000} * 8,
+          of_pressure};
 }
 
 // Bytes: what a loop loads and stores once. jacobi: a value in, one out. conjugate_gradient, tuned by hand: its update
@@ -81,23 +102,14 @@ std::vector<Exchanges> exchanges_of_flow() {
 // it computed a step without its exchanges (85.9 ms, measured); two sums for each iteration of the pressure. Then each
 // rank gets the level of 125,000 cells whole, and all coarser ones need no exchange.
 App jacobi(std::int64_t side) {
-  const std::string text = std::to_string(side);
-  App app{"jacobi " + text + " x " + text + " float32", {side, side}, false, {DataType::float32, 1, false}, 1, 8, 0, 0};
-  app.hidden = 1;
-  return app;
+  const std::string name = "jacobi " + std::to_string(side) + " x " + std::to_string(side) + " float32";
+  return {name, {side, side}, false, {DataType::float32, 1, false}, 1, 8, 0, 0, false, 1};
 }
 
 App wilson(DataType type) {
-  App app{"wilson_dslash 64 x 64 x 64 x 128 " + std::string(name(type)),
-          {128, 64, 64, 64},
-          true,
-          {type, 24, false},
-          1,
-          192.0 * static_cast<double>(bytes_of(type)),
-          0,
-          0};
-  app.hidden = 1;
-  return app;
+  const std::string lattice = "wilson_dslash 64 x 64 x 64 x 128 ";
+  const double bytes = 192.0 * static_cast<double>(bytes_of(type));
+  return {lattice + std::string(name(type)), {128, 64, 64, 64}, true, {type, 24, false}, 1, bytes, 0, 0, false, 1};
 }
 
 const std::vector<App> programs = {
@@ -112,10 +124,6 @@ const std::vector<App> programs = {
      0,
      16,
      false,
-     {},
-     1,
-     0,
-     0,
      16.0 / 104},
     wilson(DataType::float32),
     wilson(DataType::float64),
@@ -129,24 +137,9 @@ const std::vector<App> programs = {
      13824,
      9216,
      true,
-     {},
-     1,
-     0,
-     0,
      1.0 / 3},
-    {"navier_stokes 8 million cells, cavity, float64",
-     {2828, 2828},
-     false,
-     number,
-     1,
-     32000,
-     0,
-     8,
-     false,
-     exchanges_of_flow(),
-     2 * of_pressure,
-     Bytes{125'000} * 8,
-     of_pressure},
+    flow("8", 2828),
+    flow("2", 1414),
 };
 
 // Operations per second in float32 by data sheet: Tesla V100 SXM2 (NVIDIA, 2018), A100 (NVIDIA, 2020).
@@ -161,8 +154,11 @@ HaloGrid grid_of(const App& app, const std::vector<std::int64_t>& shape, int ran
   return even_grid(shape, std::vector<std::int64_t>(dimensions, 1), periodic, ranks_per_dimension(app.shape, ranks));
 }
 
+bool by_tcp = false;
+
 Seconds least(const std::function<Seconds(sim::DirectRdma)>& time, int nodes) {
   if (nodes == 1) return time(sim::DirectRdma::on);
+  if (by_tcp) return time(sim::DirectRdma::off);
   return std::min(time(sim::DirectRdma::on), time(sim::DirectRdma::off));
 }
 
@@ -234,15 +230,19 @@ Seconds collective_time(const sim::NodeModel& node, const sim::ClusterSpec& clus
       cluster.network.nodes);
 }
 
-void run(const std::string& machine, int most_nodes) {
+void run(const std::string& machine, int most_nodes, const std::string& program = "") {
   const std::string package = WAYWISER_SOURCE_DIR "/python/waywiser/";
-  const Topology topology = topology_from_json(read_json(package + "machines/" + machine + ".json"), machine);
-  const sim::NodeModel node(topology, sim::costs_of(topology, read_json(package + "simulator/parts.json"), "parts"));
+  const bool is_file = machine.find('/') != std::string::npos;
+  const std::string file = is_file ? machine : package + "machines/" + machine + ".json";
+  const Topology topology = topology_from_json(read_json(file), machine);
+  sim::Costs costs = sim::costs_of(topology, read_json(package + "simulator/parts.json"), "parts");
+  if (by_tcp) costs.set("nic.latency", costs["tcp.latency"], "tcp");
+  const sim::NodeModel node(topology, costs);
   const int gpus = static_cast<int>(topology.ids("gpu").size());
   const double memory_rate = 3 * node.reduce_rate(), peak = peak_of(machine);
   for (const App& app : programs)
     for (int ranks = 1; ranks <= gpus * most_nodes; ranks *= 2) {
-      if (app.corners && (ranks > 256 || peak == 0)) continue;
+      if (!app.name.starts_with(program) || (app.corners && (ranks > 256 || peak == 0))) continue;
       sim::ClusterSpec cluster;
       cluster.network.kind = ranks > gpus ? "fat-tree" : "switch";
       cluster.network.nodes = std::max(1, ranks / gpus);
@@ -262,8 +262,7 @@ void run(const std::string& machine, int most_nodes) {
           exchange += each.times * exchange_time(node, cluster, ranks, app, each, variant);
         std::printf(
             "{\"simulated\": true, \"machine\": \"%s\", \"app\": \"%s\", \"gpus\": %d, \"variant\": \"%s\", "
-            "\"compute\": "
-            "%.9g, \"exchange\": %.9g, \"reduction\": %.9g}\n",
+            "\"compute\": %.9g, \"exchange\": %.9g, \"reduction\": %.9g}\n",
             machine.c_str(), app.name.c_str(), ranks, std::string(name(variant)).c_str(), compute, exchange, reduction);
       }
       for (const auto& [way, called] : ways)
@@ -285,10 +284,11 @@ int main(int count, char** words) try {
     run("dgx-a100", 4);
     return 0;
   }
-  const int nodes = count == 3 ? std::atoi(words[2]) : 0;
-  if (nodes < 1 || nodes > 1024)
-    throw Error(ErrorKind::invalid_input, "write a machine of the package and 1 to 1024 nodes: lassen 8");
-  run(words[1], nodes);
+  const int nodes = count >= 3 && count <= 5 ? std::atoi(words[2]) : 0;
+  by_tcp = count == 5 && std::string(words[4]) == "tcp";
+  if (nodes < 1 || nodes > 1024 || (count == 5 && !by_tcp))
+    throw Error(ErrorKind::invalid_input, "write a machine and 1 to 1024 nodes: lassen 8 [PROGRAM [tcp]]");
+  run(words[1], nodes, count > 3 ? words[3] : "");
   return 0;
 } catch (const Error& error) {
   std::fprintf(stderr, "halo_simulation: %s\n", error.what());

@@ -15,6 +15,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,13 +109,11 @@ class Trainer:
         self.optimizer = torch.optim.SGD([{"params": each} for each in alike.values()], lr=1e-3)
 
     def step(self, batch: torch.Tensor, communicates: bool = True) -> torch.Tensor:
-        with torch.autocast(batch.device.type, torch.bfloat16):
-            loss = self.model(batch).float().square().mean()
-        if communicates:
+        # The forward pass, too: it decides whether the gradients of the backward pass are summed.
+        with nullcontext() if communicates else self.model.no_sync():
+            with torch.autocast(batch.device.type, torch.bfloat16):
+                loss = self.model(batch).float().square().mean()
             loss.backward()
-        else:
-            with self.model.no_sync():
-                loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=False)
         return loss.detach()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from waywiser.cli import run
 from waywiser.errors import InputError
 from waywiser.simulator.cluster_file import parse_cluster
-from waywiser.simulator.collectives import COMPARED, Case, crossovers
+from waywiser.simulator.collectives import COMPARED, Case, fastest_of
 from waywiser.simulator.costs import settings_in
 
 pytestmark = pytest.mark.slow
@@ -193,14 +193,14 @@ def test_deep_nesting_is_refused() -> None:
         parse_cluster("[" * 600, "c.yaml")
 
 
-def test_crossovers() -> None:
-    def case(algorithm: str, size: int, seconds: float) -> Case:
-        return Case(algorithm, "best", 2, 16, size, seconds)
+def test_which_algorithm_is_the_fastest() -> None:
+    def case(algorithm: str, size: int, seconds: float, unavailable: str = "") -> Case:
+        return Case(algorithm, "best", 2, 16, size, seconds, unavailable=unavailable)
 
     ring = [case("ring", 1, 9.0), case("ring", 2, 5.0), case("ring", 4, 1.0)]
-    tree = [case("tree", 1, 1.0), case("tree", 2, 4.0), case("tree", 4, 6.0)]
-    assert crossovers([*ring, *tree], "ring", "tree") == {16: 4}
-    assert crossovers([*ring, *tree], "tree", "ring") == {16: None}
+    tree = [case("tree", 1, 1.0), case("tree", 2, 5.0), case("tree", 4, 6.0)]
+    third = [case("hierarchical", 1, 0.5), case("hierarchical", 4, 0.0, "cannot run")]
+    assert fastest_of([*ring, *tree, *third]) == {(16, 1): "hierarchical", (16, 2): "ring", (16, 4): "ring"}
 
 
 def test_all_reduce_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,8 @@ import pytest
 from verb_runs import Run
 
 pytestmark = pytest.mark.slow
-RECORDED = json.loads((Path(__file__).parents[2] / "benchmarks/results/nccl-rings-2xh200.json").read_text())
+RESULTS = Path(__file__).parents[2] / "benchmarks/results"
+RECORDED = json.loads((RESULTS / "nccl-rings-2xh200.json").read_text())
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter")
 
 
@@ -45,13 +46,21 @@ def test_nccl_chooses_as_recorded(run: Run, machine: str) -> None:
     assert all_of >= 70 and right >= 0.9 * all_of, (right, all_of)
 
 
-@pytest.mark.parametrize(("protocol", "most"), [("LL", 0.35), ("LL128", 0.1), ("Simple", 0.4)])
-def test_rings_take_as_long_as_recorded(run: Run, machine: str, protocol: str, most: float) -> None:
+def launch_of_pytorch() -> float:
+    """kernel.issue of a call in PyTorch's graphs, by a recording of another day: 1 KiB by LL, less what the model has
+    for the end of a kernel and for two steps."""
+    told = json.loads((RESULTS / "torch-2xh200.json").read_text())["rows"]
+    (call,) = (row["us"]["NCCL graph"] for row in told if row["bytes"] == 1024)
+    return float(call) * 1e-6 - 3e-6 - 2 * 0.6e-6
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
+def test_rings_take_as_long_as_recorded(run: Run, machine: str, protocol: str, operation: str) -> None:
+    settings = ("--set", f"protocol={protocol}", "--set", f"kernel.issue={launch_of_pytorch()}")
     errors = []
-    for operation in OPERATIONS:
-        words = ("--algorithms", "nccl_ring", "--set", f"protocol={protocol}")
-        for size, case in simulated(run, machine, operation, *words).items():
-            row = next(r for r in RECORDED["rows"] if (r["operation"], r["bytes"]) == (operation, size))
-            assert row["verified"]
-            errors.append(abs(case["seconds"] / row["seconds"][protocol] - 1))
-    assert median(errors) < most
+    for size, case in simulated(run, machine, operation, "--algorithms", "nccl_ring", *settings).items():
+        row = next(r for r in RECORDED["rows"] if (r["operation"], r["bytes"]) == (operation, size))
+        assert row["verified"]
+        errors.append(abs(case["seconds"] / row["seconds"][protocol] - 1))
+    assert len(errors) == 26 and median(errors) < 0.1 and max(errors) < 0.35

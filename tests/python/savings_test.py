@@ -13,14 +13,12 @@ from waywiser import cli
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
 from waywiser.errors import InputError
-from waywiser.profile import Profile
 from waywiser.prove.gains import (
     ASSUMED,
     PROVED,
     TOLD,
     Gain,
     NodeGains,
-    expected_gain,
     proved_gains,
     same_everywhere,
 )
@@ -230,40 +228,6 @@ def test_the_page_tells_gpu_hours_with_a_table_of_jobs_and_per_cent_without(tmp_
     text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
     assert "The table has no jobs of node type" in text and "its types: big, small" in text
     assert f">{year:,.0f}</strong>" in page(tmp_path, "--savings", str(tmp_path / "jobs.csv"), "--node-type", "big")
-
-
-def between_nodes(label: bool) -> Profile:
-    """Two GPUs, each with paths to one of another node: without GPUDirect RDMA twice as fast from 1 MiB on."""
-    series = []
-    for gdr, gdrcopy in (("on", "on"), ("off", "on"), ("off", "off")):
-        points = []
-        for size in (1 << 10, 1 << 20, 1 << 30):
-            seconds = size / 1e10 / (2 if gdr == "off" and size > 1 << 10 else 1) * (3 if gdrcopy == "off" else 1)
-            points.append({"bytes": size, "seconds": seconds, "low": seconds, "high": seconds})
-        parameters = {"device": "mlx5_0:1", "gdr": gdr, "gdrcopy": gdrcopy, "transports": "rc"}
-        path = {"mechanism": "ucx", "source": "gpu0", "destination": "other:gpu0", "processes": 2}
-        series.append({"path": path | {"parameters": parameters}, "operation": "latency", "points": points})
-    value = made_up.profile(2)
-    example = value["series"][0]
-    filled = [{**example, **one, "points": [{**example["points"][0], **p} for p in one["points"]]} for one in series]
-    return made_up.read(value | {"series": filled, "simulated": label})
-
-
-@pytest.mark.parametrize(("label", "basis"), [(True, "prediction: simulated"), (False, "expected, not proved")])
-def test_what_is_expected_between_nodes(label: bool, basis: str) -> None:
-    profile = between_nodes(label)
-    off = Setting("ucx", "UCX_IB_GPU_DIRECT_RDMA", "n", "try", "", "x")
-    no_copy = Setting("ucx", "UCX_TLS", "^gdr_copy", "all", "", "y")
-    settings = Settings("abcd", "node")
-    assert expected_gain(profile, settings) is None
-    found = expected_gain(profile, replace(settings, settings=(off,)))
-    assert found == Gain(pytest.approx(2**0.5), basis)  # 1 KiB alike, 1 MiB twice as fast, 1 GiB is not counted
-    large = Setting("ucx", "UCX_RNDV_MEMTYPE_DIRECT_SIZE", "65536", "inf", "", "x")
-    assert expected_gain(profile, replace(settings, settings=(large,))) == found
-    by_size = Setting("ucx", "UCX_DISTANCE_BW", "phb:3668MBs", "phb:auto", "", "x")
-    assert expected_gain(profile, replace(settings, settings=(by_size,))) == found
-    worse = expected_gain(profile, replace(settings, settings=(off, no_copy)))
-    assert worse and worse.factor == pytest.approx(2**0.5 / 3)
 
 
 def test_what_verify_keeps_of_programs_weights_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

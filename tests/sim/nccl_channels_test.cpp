@@ -114,5 +114,23 @@ TEST(NcclChannels, SayWhatTheyDoNotServe) {
   EXPECT_GT(simulate(node, cluster(2), trial).seconds, 0);
 }
 
+// The channels' multiprocessors take the last block out of their buffers and send nothing meanwhile.
+TEST(NcclChannels, ARingEndsOnceItsLastBlockIsKept) {
+  const Topology machine = package_machine("dgx-h100");
+  Costs costs = costs_of(machine);
+  for (const Collective operation : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter}) {
+    CollectiveTrial trial = all_reduce("nccl_ring", Bytes{256} << 20);
+    trial.operation = operation;
+    trial.order = {"gpu0", "gpu1"};
+    apply(costs, {{"nccl.channels", 8}}, "--set");
+    const Seconds slow = simulate(NodeModel(machine, costs), cluster(1), trial).seconds;
+    apply(costs, {{"nccl.channels", 16}}, "--set");
+    const Seconds fast = simulate(NodeModel(machine, costs), cluster(1), trial).seconds;
+    const double accesses = operation == Collective::reduce_scatter ? 1.5 : 1;
+    const Seconds half = accesses * static_cast<double>(trial.bytes) / 2 / (16 * costs["sm.block_rate"]);
+    EXPECT_NEAR(slow - fast, half, 1e-3 * half);
+  }
+}
+
 }  // namespace
 }  // namespace waywiser::sim

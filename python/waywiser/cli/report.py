@@ -42,6 +42,12 @@ def report(
     node_type: Annotated[
         str, typer.Option(metavar="TYPE", help="This machine's type in the table of jobs; default: its name.")
     ] = "",
+    today: Annotated[
+        str, typer.Option(metavar="'NAME=VALUE ...'", help="Settings of UCX that the site has today; default: none.")
+    ] = "",
+    messages: Annotated[
+        str, typer.Option(metavar="SIZE=COUNT,...", help="What the jobs send between nodes; default: all sizes alike.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Write report.html and plots/*.png from existing results.
@@ -57,17 +63,19 @@ def report(
     jobs = None
     answer: dict[str, Any] = {"report": None, "savings": None}
     if savings is not None:
+        from waywiser.prove.site_use import SiteUse, messages_told, today_told
         from waywiser.report.settings_worth import job_table
 
-        jobs, saved = job_table(found, savings, share, gain or [], node_type)
+        site = SiteUse(today_told(today), messages_told(messages))
+        jobs, saved = job_table(found, savings, share, gain or [], node_type, site)
         if as_json:
             from waywiser.prove.savings_table import savings_as_dict
 
-            answer["savings"] = savings_as_dict(jobs.jobs, saved, share)
+            answer["savings"] = savings_as_dict(jobs.jobs, saved, share, site)
         else:
             from waywiser.prove.savings_table import print_savings
 
-            print_savings(jobs.jobs, saved, share)
+            print_savings(jobs.jobs, saved, share, site)
     if savings is None or found.file("profile") is not None:  # a folder with evidence alone has no page
         need_plots("no report")
         from waywiser.report.write import write_report

@@ -169,21 +169,19 @@ def _collective(
     from waywiser.report.step_tables import nccl_table
 
     run = collective_of(spec, what, sizes, vary, algorithms, fixed, order)
-    nodes, chosen, direct = run.nodes, run.algorithms, run.direct
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)
     if "algorithm" in vary:
         able = {case.algorithm for case in cases if not case.unavailable}
         cases = [case for case in cases if case.algorithm in able]
-    title = f"{what} on {'up to ' if len(nodes) > 1 else ''}{spec.nodes} x {' and '.join(spec.machines)}"
+    title = f"{what} on {'up to ' if len(run.nodes) > 1 else ''}{spec.nodes} x {' and '.join(spec.machines)}"
     if trace is not None:
         _write_trace(trace, run.last_trace)
     if plot is not None:
         simulated.plot_cases(cases, title, plot)
-        if len(nodes) > 1 and {"ring", "double_tree"} <= set(chosen) and len(direct) == 1 and not run.variants:
-            beside = plot.with_stem(plot.stem + "-crossover")
-            simulated.plot_crossover(cases, "ring", "double_tree", title, beside)
+        if len(run.nodes) > 1 and len(run.algorithms) > 1 and len(run.direct) == 1 and not run.variants:
+            simulated.plot_fastest(cases, title, plot.with_stem(plot.stem + "-crossover"))
     if as_json:
         rows = [{**vars(case), "bus_bandwidth": case.bus_bandwidth(what)} for case in cases]
         told = {"cases": rows, "assumed": run.assumed}

@@ -6,16 +6,19 @@ Proved by `verify`, else expected from the measured or simulated paths of the pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from waywiser.apply.setting import Settings
+from waywiser.errors import InputError
 from waywiser.files import read_json
 from waywiser.json_fields import Node
+from waywiser.points import seconds_at
 from waywiser.profile import Pair, Profile
 from waywiser.prove import program_proof
 from waywiser.prove.evidence import SCHEMA, VERSION
+from waywiser.prove.site_use import SiteUse
 
 PROVED, EXPECTED, PREDICTED, TOLD, ASSUMED = (
     "proved",
@@ -26,6 +29,7 @@ PROVED, EXPECTED, PREDICTED, TOLD, ASSUMED = (
 )
 _OFF = {"n", "no", "0", "off"}
 _SIZES = range(8, (64 << 20) + 1)
+_ANY_SITE = SiteUse()
 
 
 @dataclass(frozen=True)
@@ -97,21 +101,43 @@ def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
     return found
 
 
-def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
-    """The gain between GPUs of two nodes if the settings switch GPUDirect RDMA or GDRCopy: UCX paths with these
-    switches against UCX paths with both on, the default.
+def expected_gain(profile: Profile, settings: Settings, site: SiteUse = _ANY_SITE) -> Gain | None:
+    """The gain between GPUs of two nodes if the settings switch GPUDirect RDMA or GDRCopy otherwise than the site has
+    them today: UCX paths with these switches against UCX paths with today's; both on, the default, if nothing is told.
 
-    Geometric mean over the pairs and the sizes up to 64 MiB.
+    Over the pairs and the sizes up to 64 MiB: their geometric mean, or the time of all messages that the jobs send.
+    Raises InputError for a message of a size that has no time.
     """
-    switched = _switched(settings)
-    if switched == Switched():
-        return None
-    usual, chosen = _times(profile, Switched()), _times(profile, switched)
+    switched, today = _switched(settings.environment()), _switched(site.today)
+    if switched == today:
+        return Gain(1.0, PREDICTED if profile.warning() else EXPECTED) if site.today else None
+    usual, chosen = _times(profile, today), _times(profile, switched)
     common = sorted(usual.keys() & chosen.keys())
     if not common:
         return None
-    mean = sum(math.log(usual[case] / chosen[case]) for case in common) / len(common)
-    return Gain(math.exp(mean), PREDICTED if profile.warning() else EXPECTED)
+    if site.messages:
+        factor = _time_of_messages(usual, common, site) / _time_of_messages(chosen, common, site)
+    else:
+        factor = math.exp(sum(math.log(usual[case] / chosen[case]) for case in common) / len(common))
+    return Gain(factor, PREDICTED if profile.warning() else EXPECTED)
+
+
+def _time_of_messages(
+    times: Mapping[tuple[Pair, int], float], common: Sequence[tuple[Pair, int]], site: SiteUse
+) -> float:
+    """All messages between each pair of GPUs, one after the other."""
+    points: dict[Pair, list[tuple[int, float]]] = {}
+    for pair, size in common:
+        points.setdefault(pair, []).append((size, times[pair, size]))
+    total = 0.0
+    for size, count in site.messages.items():
+        for of_pair in points.values():
+            first, last = of_pair[0][0], of_pair[-1][0]
+            seconds = seconds_at(of_pair, size) if first <= size <= last else None
+            if seconds is None:
+                raise InputError(f"--messages: no time of {size} bytes, only of {first} to {last}")
+            total += count * seconds
+    return total
 
 
 @dataclass(frozen=True)
@@ -127,8 +153,7 @@ class Switched:
         return self.by_size or direct == (bytes_ <= self.limit)
 
 
-def _switched(settings: Settings) -> Switched:
-    values = settings.environment()
+def _switched(values: Mapping[str, str]) -> Switched:
     told = values.get("UCX_RNDV_MEMTYPE_DIRECT_SIZE", "")
     limit = float(told) if told.isdecimal() else math.inf
     if values.get("UCX_IB_GPU_DIRECT_RDMA", "").lower() in _OFF:

@@ -19,6 +19,7 @@ from waywiser.files import read_bytes
 from waywiser.prove.gains import ASSUMED, PREDICTED, PROVED, Gain, NodeGains, expected_gain, proved_gains
 from waywiser.prove.savings import Job, Saving, gains_told, read_jobs, savings, seconds_of
 from waywiser.prove.savings_table import assumptions
+from waywiser.prove.site_use import SiteUse
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import Results
 
@@ -35,6 +36,7 @@ class JobTable:
     node_type: str
     share: float
     gains: dict[str, NodeGains] = field(default_factory=dict)
+    site: SiteUse = field(default_factory=SiteUse)
 
     @property
     def mine(self) -> list[Job]:
@@ -53,17 +55,19 @@ def settings_of(results: Results) -> Settings | None:
     return settings_for(Machine(topology, profile), unchecked=True)
 
 
-def gains_of(results: Results, settings: Settings | None) -> NodeGains:
-    """The proved gains, else those expected from the paths between nodes."""
+def gains_of(results: Results, settings: Settings | None, site: SiteUse) -> NodeGains:
+    """The proved gains, else those expected from the paths between nodes. Proved ones are against the defaults with the
+    sizes of a benchmark: where the site is told, what is expected between nodes comes first."""
     profile = results.needed_profile()
     proved = proved_gains(results.folder, profile.fingerprint).get(profile.machine, NodeGains())
-    return proved.or_else(NodeGains(between=expected_gain(profile, settings) if settings else None))
+    expected = NodeGains(between=expected_gain(profile, settings, site) if settings else None)
+    return expected.or_else(proved) if site.told else proved.or_else(expected)
 
 
 def worth(results: Results, jobs: JobTable | None) -> Markup | None:
     """The section; None without settings and without a table."""
     settings = settings_of(results)
-    gains = gains_of(results, settings)
+    gains = gains_of(results, settings, jobs.site if jobs is not None else SiteUse())
     if settings is None and gains == NodeGains() and jobs is None:
         return None
     if jobs is not None:
@@ -106,7 +110,7 @@ def _hours(jobs: JobTable, gains: NodeGains) -> Markup:
     figure = el("strong", f"{saved:,.0f}", class_="figure good")
     unknown = el("p", NOT_KNOWN, class_="verdict muted")
     head = ("Jobs on", "Jobs", "GPU-hours", "In communication", "Gain", "Saved", "Saved a year")
-    lines = assumptions(jobs.mine, found, jobs.share)
+    lines = assumptions(jobs.mine, found, jobs.share, jobs.site)
     return join(
         el("div", figure, el("p", f"{text}{of_them}."), class_="verdict")
         if any(one.gain for one in found)
@@ -151,7 +155,7 @@ def _state(one: Setting) -> str:
 
 
 def job_table(
-    results: Results, file: Path, share: float, told: list[str], node_type: str
+    results: Results, file: Path, share: float, told: list[str], node_type: str, site: SiteUse
 ) -> tuple[JobTable, list[Saving]]:
     """Reads the jobs and estimates their savings."""
     jobs = read_jobs(read_bytes(file).decode("utf-8", "replace"), str(file))
@@ -161,7 +165,7 @@ def job_table(
     if results.file("profile") is not None:
         machine = results.needed_profile().machine
         name = node_type or (types[0] if machine not in types and len(types) == 1 else machine)
-        known[name] = gains_of(results, settings_of(results))
+        known[name] = gains_of(results, settings_of(results), site)
     elif node_type and len(known) == 1:
         known = {node_type: next(iter(known.values()))}
     if node_type and node_type not in types:
@@ -174,7 +178,7 @@ def job_table(
     def assumed(gain: Gain | None) -> Gain | None:
         return Gain(gain.factor, ASSUMED) if gain and gain.basis == PROVED else None
 
-    table = JobTable(jobs, name, share, gains_of_types)
+    table = JobTable(jobs, name, share, gains_of_types, site)
     default = NodeGains(assumed(only.within), assumed(only.between))
     gains = {**known, **{of: gain.or_else(known.get(of, NodeGains())) for of, gain in table.gains.items()}}
     return table, savings(jobs, gains, share, default)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from rich.text import Text
 
 from waywiser.errors import InputError
 from waywiser.simulator.assumptions import Assumption, lines
-from waywiser.simulator.collectives import Case, crossovers
+from waywiser.simulator.collectives import Case, fastest_of
 from waywiser.simulator.sweep import Curve, best_settings
 from waywiser.terminal import print_result, table
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
@@ -175,22 +177,33 @@ def plot_cases(cases: Sequence[Case], title: str, file: Path) -> None:
     save_panels({f"{ranks:,} GPUs": partial(draw, ranks=ranks) for ranks in counts}, title, file)
 
 
-def plot_crossover(cases: Sequence[Case], one: str, other: str, title: str, file: Path) -> None:
-    """The size from which on one algorithm is faster than another, over the number of GPUs; a triangle if never."""
-    found = crossovers(cases, one, other)
-    largest = max(case.size for case in cases)
+def plot_fastest(cases: Sequence[Case], title: str, file: Path) -> None:
+    """Which algorithm is the fastest: a column for each number of GPUs, a row for each size."""
+    fastest = fastest_of(cases)
+    counts, sizes = (sorted({place[axis] for place in fastest}) for axis in (0, 1))
+    labels = [label for label in dict.fromkeys(case.label() for case in cases) if label in fastest.values()]
 
     def draw(axes: Axes) -> None:
-        known = [(ranks, size) for ranks, size in found.items() if size is not None]
-        axes.plot([r for r, _ in known], [s for _, s in known], "-o", label=f"{one} is faster from this size on")
-        never = [ranks for ranks, size in found.items() if size is None]
-        axes.plot(never, [largest] * len(never), "^", color="C3", label=f"{other} is faster up to this size at least")
+        columns, rows = _cells(counts), _cells(sizes)
+        for number, label in enumerate(labels):
+            for part, (ranks, size) in enumerate(place for place, name in fastest.items() if name == label):
+                (left, right), (low, high) = columns[ranks], rows[size]
+                shown = None if part else label
+                axes.bar(left, high - low, right - left, low, align="edge", color=f"C{number}", label=shown)
         axes.set_xlabel("GPUs")
         axes.set_ylabel("size of the buffer")
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter(lambda value, _: format_bytes(int(value)))
 
     save_plot(draw, title, file, sizes=False)
+
+
+def _cells(values: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """From where to where each is the nearest on a logarithmic axis; the outer ones as far to both sides."""
+    between = [math.sqrt(low * high) for low, high in pairwise(values)] or [math.sqrt(2) * values[0]]
+    first, last = values[0] ** 2 / between[0], values[-1] ** 2 / between[-1]
+    edges = [first, *between, last] if len(values) > 1 else [first, *between]
+    return dict(zip(values, pairwise(edges), strict=True))
 
 
 def plot_trace(trace: dict[str, Any], file: Path) -> None:

@@ -188,16 +188,11 @@ class Collective:
         }
 
 
-def crossovers(cases: Sequence[Case], one: str, other: str) -> dict[int, int | None]:
-    """Number of ranks -> the smallest size from which on `one` is faster than `other`; None: never."""
-    found: dict[int, int | None] = {}
-    times = {(case.ranks, case.algorithm, case.size): case.seconds for case in cases if not case.unavailable}
-    for ranks in sorted({case.ranks for case in cases}):
-        sizes = sorted(size for r, a, size in times if r == ranks and a == one and (r, other, size) in times)
-        from_here: int | None = None
-        for size in reversed(sizes):
-            if times[ranks, one, size] >= times[ranks, other, size]:
-                break
-            from_here = size
-        found[ranks] = from_here
-    return found
+def fastest_of(cases: Sequence[Case]) -> dict[tuple[int, int], str]:
+    """Number of ranks and size -> the fastest algorithm; of equally fast ones the first."""
+    best: dict[tuple[int, int], Case] = {}
+    for case in cases:
+        found = best.get((case.ranks, case.size))
+        if not case.unavailable and (found is None or case.seconds < found.seconds):
+            best[case.ranks, case.size] = case
+    return {place: case.label() for place, case in best.items()}

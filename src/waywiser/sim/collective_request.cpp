@@ -33,10 +33,12 @@ Json chosen(const Ran& ran) {
   Json tried = Json::array();
   for (const NcclTried& one : ran.tried) {
     Json row{{"algorithm", one.algorithm}, {"protocol", one.protocol}};
-    if (one.why_not.empty())
+    if (one.why_not.empty()) {
       row["seconds"] = one.seconds;
-    else
+      row["reckoned"] = one.reckoned;
+    } else {
       row["unavailable"] = one.why_not;
+    }
     tried.push_back(std::move(row));
   }
   return {{"algorithm", ran.algorithm}, {"protocol", ran.protocol}, {"tried", std::move(tried)}};

@@ -49,6 +49,13 @@ std::unique_ptr<ReadyCollective> other_job(World& world, const CollectiveTrial& 
   return std::make_unique<ReadyCollective>(world, other, other.nodes * routes.ranks_of_node(), PeerCopies::best);
 }
 
+// NCCL's rings: the ranks keep their last blocks.
+void note_keeping(Trace& trace, Seconds seconds) {
+  Seconds over = 0;
+  for (const Span& span : trace.spans) over = std::max(over, span.end);
+  if (seconds > 0) trace.spans.push_back({"all ranks", "keep the last block", over, over + seconds, 0});
+}
+
 struct Tried {
   Ran ran;
   bool could_be_staged = false;
@@ -89,7 +96,9 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   add_other_job(world, routes, trial, nobody);
   if (beside != nullptr) beside->run().repeat();
   Ran ran = ready.run().run();
+  if (trace != nullptr) note_keeping(*trace, ready.keeping());
   ran.seconds += ready.base() + node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
+  ran.unreckoned = ready.unreckoned();
   return {ran, could_be_staged};
 }
 

@@ -45,17 +45,20 @@ Ran nccl_choice(const NodeModel& node, const ClusterSpec& cluster, const Collect
   types.insert(types.end(), cluster.others.begin(), cluster.others.end());
   std::vector<NcclTried> tried;
   Ran best;
+  Seconds least = no_cap;  // reckoned
   std::string why;
   for (const auto& [algorithm, protocol] : candidates()) {
     CollectiveTrial one = trial;
     std::tie(one.algorithm, one.protocol) = std::pair(algorithm, protocol);
-    NcclTried told{algorithm, protocol, 0, ""};
+    NcclTried told{algorithm, protocol, 0, 0, ""};
     try {
-      if (best.seconds > 0 && least_time(types, one, ranks, of_node) > best.seconds)
+      if (least_time(types, one, ranks, of_node) > least)
         throw Error(ErrorKind::unavailable, "it cannot be faster than what was tried before");
       Ran ran = simulate(node, cluster, one);
       told.seconds = ran.seconds;
-      if (best.seconds <= 0 || ran.seconds < best.seconds) {
+      told.reckoned = ran.seconds - ran.unreckoned;
+      if (told.reckoned < least) {
+        least = told.reckoned;
         best = std::move(ran);
         best.algorithm = algorithm;
         best.protocol = protocol;

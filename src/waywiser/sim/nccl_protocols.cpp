@@ -42,22 +42,31 @@ BytesPerSecond nccl_nvlink_rate(const NodeModel& node) {
 
 namespace {
 
+// NCCL's latencies of a step over NVLinks have those of the links in them, which routes have, too.
+Seconds latency_of_nvlinks(const NodeModel& node) {
+  const auto of_gpus = [](const Link& link) { return link.kind == "nvlink"; };
+  if (std::ranges::none_of(node.topology().links, of_gpus)) return 0;
+  return node.costs()["nvlink.hop"] * (node.topology().ids("nvswitch").empty() ? 1 : 2);
+}
+
 NcclProtocol protocol_of(const NodeModel& node, const CollectiveTrial& trial, int nodes) {
   const Costs& costs = node.costs();
   const bool tree = trial.algorithm == "nccl_tree";
   const auto of_algorithm = [&](const std::string& ring, const std::string& tree_too) {
     return costs[tree ? tree_too : ring];
   };
-  const Seconds ll = costs["nccl.ll_start"] - costs["step.start"];
-  NcclProtocol found{tree ? share(costs, "nccl.tree_share") : 1, no_cap, ll, ll};
+  const Seconds ll = costs["nccl.ll_start"] - costs["step.start"], links = latency_of_nvlinks(node);
+  NcclProtocol found{tree ? share(costs, "nccl.tree_share") : 1, no_cap, ll - links, ll};
   if (trial.protocol == "Simple") {
     found.base = costs["nccl.simple_base"];
-    found.later = of_algorithm("nccl.simple_ring_start", "nccl.simple_tree_start") - costs["step.start"];
+    found.reckoned_base = costs["nccl.simple_reckoned_base"];
+    found.later = of_algorithm("nccl.simple_ring_start", "nccl.simple_tree_start") - costs["step.start"] - links;
     found.later_between += of_algorithm("nccl.simple_ring_network", "nccl.simple_tree_network");
   } else if (trial.protocol == "LL128") {
     found.base = costs["nccl.ll128_base"];
+    found.reckoned_base = costs["nccl.ll128_reckoned_base"];
     found.share = share_of_ll128(costs, tree, nodes);
-    found.later = of_algorithm("nccl.ll128_ring_start", "nccl.ll128_tree_start") - costs["step.start"];
+    found.later = of_algorithm("nccl.ll128_ring_start", "nccl.ll128_tree_start") - costs["step.start"] - links;
     found.later_between += of_algorithm("nccl.ll128_ring_network", "nccl.ll128_tree_network");
   } else if (trial.protocol == "LL") {
     found.share = share_of_ll(costs, trial, tree, nodes);
@@ -78,8 +87,9 @@ NcclProtocol nccl_protocol(const std::vector<const NodeModel*>& types, const Col
   NcclProtocol slowest = protocol_of(*types.front(), trial, nodes);
   for (const NodeModel* type : types) {
     const NcclProtocol own = protocol_of(*type, trial, nodes);
-    slowest = {std::min(slowest.share, own.share), std::min(slowest.most, own.most), std::max(slowest.later, own.later),
-               std::max(slowest.later_between, own.later_between), std::max(slowest.base, own.base)};
+    slowest = {std::min(slowest.share, own.share), std::min(slowest.most, own.most),
+               std::max(slowest.later, own.later), std::max(slowest.later_between, own.later_between),
+               std::max(slowest.base, own.base),   std::max(slowest.reckoned_base, own.reckoned_base)};
   }
   return slowest;
 }

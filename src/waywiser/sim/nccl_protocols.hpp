@@ -23,6 +23,7 @@ struct NcclProtocol {
   Seconds later = 0;          // within a node
   Seconds later_between = 0;  // and between nodes
   Seconds base = 0;           // of the whole operation, beyond that of LL
+  Seconds reckoned_base = 0;  // and what NCCL takes for it when it chooses
 };
 
 // What NCCL reckons that the NVLinks of a GPU carry: nccl.nvlink_rate of each. No limit where it has no such number.

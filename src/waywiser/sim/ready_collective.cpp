@@ -21,6 +21,21 @@ BytesPerSecond slowest_reduce_rate(const World& world) {
   return slowest == no_cap ? 0 : slowest;
 }
 
+// Of a GPU that keeps what has come: two accesses to its memory, where a sum has three.
+BytesPerSecond copy_rate(const World& world) { return 1.5 * slowest_reduce_rate(world); }
+
+// The last block that reaches a rank of NCCL's ring goes nowhere from there. The multiprocessors of the channels take
+// it out of the channels' buffers, by LL with as many flags as bytes, and send nothing meanwhile.
+Seconds keeping_last_block(const World& world, const CollectiveTrial& trial, int ranks, const NcclProtocol& protocol) {
+  BytesPerSecond most = copy_rate(world) > 0 ? copy_rate(world) : no_cap;
+  for (const NodeModel* type : world.types()) {
+    const Costs& costs = type->costs();
+    most = std::min(most, protocol.share * costs["nccl.channels"] * costs["sm.block_rate"]);
+  }
+  const double accesses = trial.operation == Collective::reduce_scatter ? 1.5 : 1;  // of those of a copy
+  return accesses * static_cast<double>(trial.bytes) / ranks / most;
+}
+
 }  // namespace
 
 ReadyCollective::ReadyCollective(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers,
@@ -39,7 +54,7 @@ void ReadyCollective::by_schedules(World& world, const CollectiveTrial& trial, i
   StepCosts costs;
   costs.element = trial_element;
   costs.reduce_rate = slowest_reduce_rate(world);
-  costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
+  costs.copy_rate = copy_rate(world);
   const TrialSchedules maker = schedules_of(trial, ranks, routes_.front().front().ranks_of_node());
   costs.cuts = maker.cuts;
   std::vector<SchedulePart> parts;
@@ -68,7 +83,9 @@ void ReadyCollective::by_channels(World& world, const CollectiveTrial& trial, in
   const auto fewest = std::ranges::min(routes_, {}, &std::vector<RankRoutes>::size).size();
   const Bytes used = std::clamp<Bytes>(trial.bytes / nccl_channel_bytes, 1, trees * fewest);
   const NcclProtocol protocol = nccl_protocol(world.types(), trial, nodes);
-  base_ = protocol.base;
+  keeping_ = trees == 1 ? keeping_last_block(world, trial, ranks, protocol) : 0;
+  base_ = protocol.base + keeping_;
+  unreckoned_ = base_ - protocol.reckoned_base;
   StepCosts costs;
   costs.element = trial_element;
   costs.overlaps = true;

@@ -16,6 +16,8 @@ class ReadyCollective {
   ScheduleRun& run() noexcept { return *run_; }
   // Of the operation, beside what the run takes.
   Seconds base() const noexcept { return base_; }
+  Seconds unreckoned() const noexcept { return unreckoned_; }  // of base(), as Ran has it
+  Seconds keeping() const noexcept { return keeping_; }        // of base(), after the last message
 
  private:
   void by_schedules(World& world, const CollectiveTrial& trial, int ranks, PeerCopies peers, Trace* trace);
@@ -23,7 +25,7 @@ class ReadyCollective {
 
   std::vector<std::vector<RankRoutes>> routes_;  // of each group, of each channel
   std::unique_ptr<ScheduleRun> run_;
-  Seconds base_ = 0;
+  Seconds base_ = 0, unreckoned_ = 0, keeping_ = 0;
 };
 
 }  // namespace waywiser::sim

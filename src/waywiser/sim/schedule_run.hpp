@@ -47,11 +47,13 @@ struct SchedulePart {
 struct NcclTried {
   std::string algorithm, protocol;
   Seconds seconds = 0;
+  Seconds reckoned = 0;  // by NCCL's latencies, which decide
   std::string why_not;
 };
 
 struct Ran {
   Seconds seconds = 0;
+  Seconds unreckoned = 0;  // how much of it NCCL leaves out when it chooses; negative: it reckons more
   std::uint64_t messages = 0;
   std::uint32_t rounds = 0, rounds_run = 0;
   double bytes = 0;                 // over all messages that were run
