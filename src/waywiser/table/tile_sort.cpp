@@ -28,26 +28,26 @@ constexpr auto rows_of_sets = [] {
   return sets;
 }();
 
+// Those of `set`, as rows from `first` on; where the next ones go. Writes eight places.
+[[gnu::target("avx2,popcnt")]] std::uint16_t* append_set(std::uint16_t* rows, unsigned set, std::size_t first) {
+  const __m128i places = _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows_of_sets[set].data())));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(rows), _mm_add_epi16(places, _mm_set1_epi16(static_cast<short>(first))));
+  return rows + std::popcount(set);
+}
+
 // Behind each other those of `count` rows whose part is `part`; how many they are. Writes up to eight places more.
 // `parts`: of a multiple of 16 rows; what lies behind `count` is of no part.
 [[gnu::target("avx2,popcnt")]] std::size_t rows_of_part(const std::uint8_t* parts, std::size_t count, int part,
                                                         std::uint16_t* rows) {
   const __m128i wanted = _mm_set1_epi8(static_cast<char>(part));
-  const std::uint16_t* const begin = rows;
-  const auto append = [&](unsigned set, std::size_t first) __attribute__((always_inline, target("avx2,popcnt"))) {
-    const __m128i places =
-        _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows_of_sets[set].data())));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(rows),
-                     _mm_add_epi16(places, _mm_set1_epi16(static_cast<short>(first))));
-    rows += std::popcount(set);
-  };
+  std::uint16_t* end = rows;
   for (std::size_t first = 0; first < count; first += 16) {
     const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(parts + first));
     const auto set = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(some, wanted)));
-    append(set & 0xff, first);
-    append(set >> 8, first + 8);
+    end = append_set(end, set & 0xff, first);
+    end = append_set(end, set >> 8, first + 8);
   }
-  return static_cast<std::size_t>(rows - begin);
+  return static_cast<std::size_t>(end - rows);
 }
 #else
 std::size_t rows_of_part(const std::uint8_t*, std::size_t, int, std::uint16_t*) { return 0; }
