@@ -11,11 +11,11 @@ namespace {
 
 using Rows = std::span<const RowsByPart::Row>;
 
-// Where the next row of a part goes in one column.
+// Where the next row of a part goes in one column, and where that ends, with padding and without.
 struct Ends {
   std::byte *validity = nullptr, *values = nullptr, *data = nullptr;  // validity: nullptr if none is null
-  std::byte *end_of_values = nullptr, *end_of_data = nullptr;         // with padding
-  std::byte *hashed_values = nullptr, *hashed_data = nullptr;         // up to where the hash has them
+  std::byte *end_of_values = nullptr, *end_of_data = nullptr, *data_without_padding = nullptr;
+  std::byte *hashed_values = nullptr, *hashed_data = nullptr;  // up to where the hash has them
   std::uint64_t row = 0;
   std::int64_t offset = 0;
 };
@@ -59,7 +59,7 @@ void append_binary(Ends& ends, const Offset* offsets, const std::byte* data, std
   std::int64_t offset = ends.offset;
   for (const RowsByPart::Row row : rows) {
     const std::int64_t begin = offsets[row], length = offsets[row + 1] - begin;
-    if (length <= at_once && begin + at_once <= bytes && ends.end_of_data - into >= at_once)
+    if (length <= at_once && begin + at_once <= bytes && ends.data_without_padding - into >= at_once)
       std::memcpy(into, data + begin, at_once);
     else if (length > 0)
       std::memcpy(into, data + begin, static_cast<Bytes>(length));
@@ -113,6 +113,7 @@ Ends ends_of(const ColumnType& type, const PackedNode& node, std::byte*& at) {
     if (i == 1) ends.end_of_values = at;
   }
   ends.end_of_data = at;
+  ends.data_without_padding = ends.data + node.bytes[2];
   ends.hashed_values = ends.values, ends.hashed_data = ends.data;
   if (type.layout == ColumnLayout::binary) {
     std::memset(ends.values, 0, type.width);
