@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,9 +23,13 @@ using namespace waywiser;
 
 namespace {
 
-constexpr int ranks = 4, rounds = 5;
+constexpr int ranks = 4, rounds = 7;
 constexpr Bytes message = usual_piece;
 constexpr std::int64_t rows_of_run = 1 << 14;  // for one part, as it is given: 256 KiB of numbers
+
+struct Cost {
+  Seconds time = 0, cpu = 0;
+};
 
 // Random keys, numbers, and texts of 0 to 31 bytes if they are wanted; the arrays own nothing.
 class RandomTable {
@@ -90,21 +96,41 @@ class RandomTable {
   const void* no_buffers_[1] = {nullptr};
 };
 
-double slowest(Group& group, Seconds time) {
-  group.all_reduce(std::span<const double>(&time, 1), std::span(&time, 1), ReduceOp::max);
-  return time;
+double of_all(Group& group, double value, ReduceOp op) {
+  group.all_reduce(std::span<const double>(&value, 1), std::span(&value, 1), op);
+  return value;
 }
+
+Seconds cpu_seconds() {
+  timespec used;
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec);
+}
+
+// From when it is made on, after a barrier.
+class Stopwatch {
+ public:
+  explicit Stopwatch(Group& group) : group_(group), start_((group.barrier(), now_seconds())), cpu_(cpu_seconds()) {}
+  // The time of the slowest rank, and the CPU time of all.
+  Cost read() const {
+    const Seconds time = now_seconds() - start_, cpu = cpu_seconds() - cpu_;
+    return {of_all(group_, time, ReduceOp::max), of_all(group_, cpu, ReduceOp::sum)};
+  }
+
+ private:
+  Group& group_;
+  Seconds start_, cpu_;
+};
 
 // The time for `bytes` to each other rank in messages as long as a shuffle's pieces, two to each under way; out of two
 // buffers and into two for each rank, which stay in caches, or out of memory as large as a table, into new memory.
-Seconds messages(Group& group, Bytes bytes, std::span<const std::byte> table) {
+Cost messages(Group& group, Bytes bytes, std::span<const std::byte> table) {
   const bool is_far = !table.empty();
   const std::vector<std::byte> buffers(is_far ? 0 : 2 * message);
   const std::span<const std::byte> out = is_far ? table : buffers;
   const Bytes of_rank = is_far ? (bytes + message - 1) / message * message : 2 * message;
   std::vector<Future> before;
-  group.barrier();
-  const Seconds start = now_seconds();
+  const Stopwatch watch(group);
   const auto in = std::make_unique_for_overwrite<std::byte[]>(ranks * of_rank);
   for (Bytes sent = 0; sent < bytes; sent += message) {
     const Bytes length = std::min(message, bytes - sent);
@@ -120,15 +146,14 @@ Seconds messages(Group& group, Bytes bytes, std::span<const std::byte> table) {
     before = std::move(now);
   }
   for (Future& each : before) each.wait();
-  return slowest(group, now_seconds() - start);
+  return watch.read();
 }
 
 // `most`: the bytes that the busiest rank has sent to others.
-Seconds shuffle_of(Group& group, RandomTable& table, bool in_runs, double& most) {
+Cost shuffle_of(Group& group, RandomTable& table, bool in_runs, double& most) {
   const ArrowSchema schema = table.schema();
   const int by_key[] = {0};
-  group.barrier();
-  const Seconds start = now_seconds();
+  const Stopwatch watch(group);
   Shuffle shuffle(group, schema);
   if (!in_runs) shuffle.insert(table.batch(0, table.rows()), by_key);
   for (std::int64_t first = 0, run = 0; in_runs && first < table.rows(); first += rows_of_run, ++run)
@@ -136,13 +161,13 @@ Seconds shuffle_of(Group& group, RandomTable& table, bool in_runs, double& most)
   shuffle.finish();
   std::vector<Batch> kept;
   while (const auto part = shuffle.next()) std::ranges::move(shuffle.extract(*part), std::back_inserter(kept));
-  const Seconds time = slowest(group, now_seconds() - start);
+  const Cost cost = watch.read();
   most = 0;
   const ShuffleCounts counts = shuffle.counts();
   for (int rank = 0; rank < ranks; ++rank)
     if (rank != group.rank()) most += static_cast<double>(counts.peers[static_cast<std::size_t>(rank)].bytes_out);
-  most = slowest(group, most);
-  return time;
+  most = of_all(group, most, ReduceOp::max);
+  return cost;
 }
 
 double median(std::vector<double> values) {
@@ -150,24 +175,39 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// One way to move the bytes, over the rounds.
+struct Way {
+  std::vector<double> rates, cpu;  // cpu: seconds of all ranks for 1 GB out of the busiest one
+  void add(const Cost& cost, double bytes) {
+    rates.push_back(bytes / cost.time), cpu.push_back(1e9 * cost.cpu / bytes);
+  }
+  std::string words() const {
+    std::array<char, 64> text;
+    std::snprintf(text.data(), text.size(), "%10s, CPU %4.1f s/GB", format_rate(median(rates)).c_str(), median(cpu));
+    return text.data();
+  }
+  double share_of(const Way& bound) const {
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < rates.size(); ++i) shares.push_back(100 * rates[i] / bound.rates[i]);
+    return median(shares);
+  }
+};
+
 void measure(Group& group, const char* name, std::int64_t rows, bool with_texts, bool in_runs) {
   RandomTable table(rows, with_texts, group.rank());
   double bytes = 0;
   shuffle_of(group, table, in_runs, bytes);
-  std::vector<double> bare, far, shuffled, part, part_of_far;
+  Way bare, far, shuffled;
   for (int round = 0; round < rounds; ++round) {
     const Bytes of_peer = static_cast<Bytes>(bytes) / (ranks - 1);
-    bare.push_back(bytes / messages(group, of_peer, {}));
-    far.push_back(bytes / messages(group, of_peer, table.bytes()));
-    shuffled.push_back(bytes / shuffle_of(group, table, in_runs, bytes));
-    part.push_back(100 * shuffled.back() / bare.back());
-    part_of_far.push_back(100 * shuffled.back() / far.back());
+    bare.add(messages(group, of_peer, {}), bytes);
+    far.add(messages(group, of_peer, table.bytes()), bytes);
+    shuffled.add(shuffle_of(group, table, in_runs, bytes), bytes);
   }
   if (group.rank() == 0)
-    std::printf("%-13s  %8s out of a rank  messages %10s, between tables %10s  shuffle %10s  %3.0f %%, %3.0f %%\n",
-                name, format_bytes(static_cast<Bytes>(bytes)).c_str(), format_rate(median(bare)).c_str(),
-                format_rate(median(far)).c_str(), format_rate(median(shuffled)).c_str(), median(part),
-                median(part_of_far));
+    std::printf("%-13s  %8s out of a rank  messages %s; between tables %s; shuffle %s; %3.0f %%, %3.0f %%\n", name,
+                format_bytes(static_cast<Bytes>(bytes)).c_str(), bare.words().c_str(), far.words().c_str(),
+                shuffled.words().c_str(), shuffled.share_of(bare), shuffled.share_of(far));
 }
 
 int run(int rank) {

@@ -50,6 +50,7 @@ NO_CHOICE = {
         ("heap/device/team.hpp", "team_packet_bytes"),
         ("heap/device/transfers.hpp", "bulk_stages"),
         ("offload/request_stream.cpp", "frame_room"),
+        ("table/piece_blocks.cpp", "slab_bytes"),
     },
     "which instructions do the same": {
         ("collective/device_schedule/unit_moves.hpp", "4"),
@@ -61,6 +62,8 @@ NO_CHOICE = {
         ("comm/shared_memory/lane.hpp", "least_of_whole_lines"),
         ("heap/device/cuda_copy.cuh", "few"),
         ("heap/device/cuda_copy.cuh", "many"),
+        ("table/pack_by_part.cpp", "at_once"),
+        ("table/tile_sort.cpp", "few_parts"),
     },
     "how much is kept or named": {
         ("collective/group_core.cpp", "most_spare_executions"),

@@ -106,6 +106,9 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
     said(lambda: table.group_by(group, a, "k", [("v", "median" if odd else "max")]))
     said(lambda: table.sort(group, a, "w" if odd else "k"))
     said(lambda: table.merge(group, a, a, "k", suffix=""))
+    listed = pa.table({"k": [[1], [2]], "v": [None, None]})
+    said(lambda: table.shuffle(group, listed, "k"))
+    said(lambda: table.merge(group, listed, listed, ["v"]))
     view = pa.schema([("s", pa.string_view())])
     said(lambda: table.Shuffle(group, view))
     said(lambda: table.Shuffle(group, a, budget=100))
@@ -127,6 +130,8 @@ def test_what_differs_is_one_error_at_all_ranks_before_a_row_moves() -> None:
         "InputError: rank 1: aggregates= has 'median', not sum, count, min, max or mean",
         "InputError: rank 1: by= has 'w', of which the table has no column",
         "InputError: rank 0: with suffix='' two columns of the result have one name",
+        "InputError: rank 0: column 'k' is no key: it is list<item: int64>",
+        "InputError: rank 0: column 'v' is no key: it is null",
         "UnavailableError: rank 0: column 's': its type, 'vu' in Arrow, is not served",
         "InputError: rank 0: a shuffle of tables: a budget of 100 bytes is less than four pieces of 1048576",
         "InputError: rank 1: parts= is a whole number, not str",

@@ -4,6 +4,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "tests/table/made_up_table.hpp"
+#include "waywiser/table/block_hash.hpp"
 #include "waywiser/table/mix.hpp"
 #include "waywiser/table/piece_exchange.hpp"
 #include "waywiser/table/schema_agreement.hpp"

@@ -112,6 +112,20 @@ TEST(Shuffle, ASkewedPartGoesInPieces) {
             no_problems);
 }
 
+// Few are in a cache still when they are read; a budget of any size leaves it at that.
+TEST(Shuffle, FewPiecesAreOnTheirWayToARank) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    constexpr Bytes piece = 1 << 14;
+    const MadeUpSchema schema(KeysAndTexts::columns({}));
+    Shuffle shuffle(group, schema.get(), {2, 1 << 24, piece});
+    if (group.rank() == 0) shuffle.insert(batch_of(keys_from(0, 100000)), 1);
+    shuffle.finish();
+    while (const auto part = shuffle.next()) shuffle.extract(*part);
+    require_that(shuffle.counts().most_under_way <= 5 * piece, "many pieces");
+  }),
+            no_problems);
+}
+
 TEST(Shuffle, EachPathSaysByWhichWayItsPiecesWent) {
   EXPECT_EQ(TestRanks(3).in_processes([](Group& group) {
     const MadeUpSchema schema(KeysAndTexts::columns({}));

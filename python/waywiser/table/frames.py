@@ -81,6 +81,16 @@ def places(table: pyarrow.Table, wanted: Sequence[str], what: str) -> list[int]:
     return [table.column_names.index(name) for name in wanted]
 
 
+def key_places(table: pyarrow.Table, wanted: Sequence[str], what: str) -> list[int]:
+    """As `places`, and UnavailableError for a column whose type has no hash."""
+    found = places(table, wanted, what)
+    types = arrow().types
+    for name, kind in ((name, value_type(table.schema.field(name).type)) for name in wanted):
+        if types.is_nested(kind) or types.is_null(kind):
+            raise UnavailableError(f"column {name!r} is no key: it is {kind}")
+    return found
+
+
 def decoded(column: Any) -> Any:
     """The values of a column whose type is a dictionary, whatever dictionary each of its chunks has."""
     pa = arrow()

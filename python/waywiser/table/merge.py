@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from waywiser.errors import InputError
 from waywiser.table.column_join import merged
 from waywiser.table.columns import are_columns
-from waywiser.table.frames import Frame, Given, arrow, decoded, given, names, places, value_type
+from waywiser.table.frames import Frame, Given, arrow, decoded, given, key_places, names, value_type
 from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 from waywiser.table.skew import give, split_of
 
@@ -102,7 +102,8 @@ def _plan(left: Frame, right: Frame, on: Any, left_on: Any, right_on: Any, how: 
     left_keys, right_keys = names(on or left_on, "left_on"), names(on or right_on, "right_on")
     if len(left_keys) != len(right_keys):
         raise InputError(f"left_on= has {len(left_keys)} columns, right_on= {len(right_keys)}")
-    for i, j in zip(places(one.table, left_keys, "left_on"), places(other.table, right_keys, "right_on"), strict=True):
+    sides = key_places(one.table, left_keys, "left_on"), key_places(other.table, right_keys, "right_on")
+    for i, j in zip(*sides, strict=True):
         a, b = one.table.schema.field(i), other.table.schema.field(j)
         if value_type(a.type) != value_type(b.type):
             raise InputError(f"the key {a.name!r} is {a.type} at the left, {b.name!r} is {b.type} at the right")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.table.column_shuffle import partitioned, shuffled
 from waywiser.table.columns import are_columns
-from waywiser.table.frames import Frame, Given, given, names, places
+from waywiser.table.frames import Frame, Given, given, key_places, names, places
 from waywiser.table.shuffle import BUDGET, Limits, Shuffle, whole
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def shuffle(
     def make() -> Any:
         mine.append(given(data))
         keys.extend(names(on, "on"))
-        places(mine[0].table, keys, "on")
+        key_places(mine[0].table, keys, "on")
         return mine[0].table.schema
 
     moved = Shuffle._of(group, make, f"a shuffle on {_words(on)}", Limits(None, budget, piece))

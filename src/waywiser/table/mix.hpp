@@ -42,20 +42,4 @@ inline std::uint64_t hash_of_bytes(const std::byte* data, Bytes bytes) noexcept 
   return mixed(mixed(mixed(spread(lanes[0]), lanes[1]), lanes[2]), lanes[3]);
 }
 
-// The same for long blocks: eight lanes, since the multiplications of one wait for each other.
-inline std::uint64_t hash_of_block(const std::byte* data, Bytes bytes) noexcept {
-  constexpr Bytes width = 64;
-  std::uint64_t lanes[8] = {1, 2, 3, 4, 5, 6, 7, bytes};
-  Bytes at = 0;
-  for (; at + width <= bytes; at += width)
-    for (Bytes lane = 0; lane < 8; ++lane) {
-      std::uint64_t value;
-      std::memcpy(&value, data + at + 8 * lane, 8);
-      lanes[lane] = (std::rotl(lanes[lane], 29) ^ value) * 0x9e3779b97f4a7c15ull;
-    }
-  std::uint64_t all = hash_of_bytes(data + at, bytes - at);
-  for (const std::uint64_t lane : lanes) all = mixed(all, lane);
-  return all;
-}
-
 }  // namespace waywiser

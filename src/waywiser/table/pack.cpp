@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/table/block_hash.hpp"
 
 namespace waywiser {
 namespace {
@@ -27,9 +28,7 @@ void gather_fixed(std::byte* into, const std::byte* from, const RowSet& rows) {
 
 void copy_fixed(std::byte* into, const std::byte* from, Bytes width, const RowSet& rows) {
   if (rows.size() == 0 || width == 0) return;
-  if (rows.is_run()) {
-    std::memcpy(into, from + static_cast<Bytes>(rows[0]) * width, static_cast<Bytes>(rows.size()) * width);
-  } else if (width == 1) {
+  if (width == 1) {
     gather_fixed<1>(into, from, rows);
   } else if (width == 2) {
     gather_fixed<2>(into, from, rows);
@@ -93,18 +92,32 @@ Packing::Packing(const TableSchema& schema, const ArrowArray& batch, const RowSe
   for (std::size_t i = 0; i < schema.columns.size(); ++i) add({schema.columns[i], *batch.children[i]}, here);
 }
 
-void Packing::write(std::byte* into) const {
+void Packing::write(std::byte* into, BlockHash* hash) const {
   for (const Part& part : parts_) {
-    part.fill(into + part.at);
-    std::memset(into + part.at + part.bytes, 0, with_padding(part.bytes) - part.bytes);
+    std::byte* const at = into + part.at;
+    Bytes done = 0;
+    if (part.run == nullptr) {
+      part.fill(at);
+    } else {
+      if (hash != nullptr) hash->copy(part.at, at, part.run, done = part.bytes / packed_alignment * packed_alignment);
+      std::memcpy(at + done, part.run + done, part.bytes - done);
+    }
+    const Bytes padded = with_padding(part.bytes);
+    std::memset(at + part.bytes, 0, padded - part.bytes);
+    if (hash != nullptr) hash->add(part.at + done, at + done, padded - done);
   }
 }
 
 void Packing::add_buffer(std::size_t number, Bytes bytes, Fill fill) {
   nodes_.back().bytes[number] = bytes;
   if (bytes == 0) return;
-  parts_.push_back({bytes_, bytes, std::move(fill)});
+  parts_.push_back({bytes_, bytes, nullptr, std::move(fill)});
   bytes_ += with_padding(bytes);
+}
+
+void Packing::add_run(std::size_t number, Bytes bytes, const std::byte* from) {
+  add_buffer(number, bytes, nullptr);
+  if (bytes > 0) parts_.back().run = from;
 }
 
 void Packing::add(const ColumnValues& values, const RowSet& rows) {
@@ -154,9 +167,9 @@ void Packing::add_booleans(const ColumnValues& values, const RowSet& rows) {
 }
 
 void Packing::add_fixed(const ColumnValues& values, const RowSet& rows) {
-  const Bytes width = values.type().width;
-  add_buffer(1, static_cast<Bytes>(rows.size()) * width,
-             [values, &rows, width](std::byte* into) { copy_fixed(into, values.fixed(), width, rows); });
+  const Bytes width = values.type().width, bytes = static_cast<Bytes>(rows.size()) * width;
+  if (rows.is_run() && bytes > 0) return add_run(1, bytes, values.fixed() + static_cast<Bytes>(rows[0]) * width);
+  add_buffer(1, bytes, [values, &rows, width](std::byte* into) { copy_fixed(into, values.fixed(), width, rows); });
 }
 
 template <typename Offset>
@@ -165,8 +178,8 @@ void Packing::add_binary(const ColumnValues& values, const RowSet& rows) {
   const Offset* offsets = values.offsets<Offset>();
   add_buffer(1, (static_cast<Bytes>(rows.size()) + 1) * sizeof(Offset),
              [offsets, &rows](std::byte* into) { write_offsets(into, offsets, rows); });
-  add_buffer(2, data, [values, offsets, &rows, data](std::byte* into) {
-    if (rows.is_run()) return static_cast<void>(std::memcpy(into, values.data() + offsets[rows[0]], data));
+  if (rows.is_run() && data > 0) return add_run(2, data, values.data() + offsets[rows[0]]);
+  add_buffer(2, data, [values, offsets, &rows](std::byte* into) {
     for (std::int64_t i = 0; i < rows.size(); ++i) {
       const auto length = static_cast<Bytes>(offsets[rows[i] + 1] - offsets[rows[i]]);
       if (length > 0) std::memcpy(into, values.data() + offsets[rows[i]], length);

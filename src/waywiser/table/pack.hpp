@@ -12,6 +12,8 @@
 
 namespace waywiser {
 
+class BlockHash;
+
 // What lies in a packed piece of a table, for each column and each column in one, in the order of the schema: the
 // buffers of Arrow's columnar format, each from a multiple of 64 bytes.
 struct PackedNode {
@@ -34,8 +36,8 @@ class Packing {
 
   Bytes bytes() const noexcept { return bytes_; }
   const std::vector<PackedNode>& nodes() const noexcept { return nodes_; }
-  // Writes bytes() bytes.
-  void write(std::byte* into) const;
+  // Writes bytes() bytes, and adds them to `hash` if there is one. `into` is at a multiple of 64.
+  void write(std::byte* into, BlockHash* hash = nullptr) const;
 
  private:
   using Fill = std::function<void(std::byte*)>;
@@ -50,10 +52,12 @@ class Packing {
   void add_list(const ColumnValues& values, const RowSet& rows);
   void add_dictionary(const ColumnValues& values, const RowSet& rows);
   void add_buffer(std::size_t number, Bytes bytes, Fill fill);
+  void add_run(std::size_t number, Bytes bytes, const std::byte* from);
   const RowSet& keep(RowSet rows) { return kept_.emplace_back(std::move(rows)); }
 
   struct Part {
     Bytes at, bytes;
+    const std::byte* run;  // what is copied as it lies; nullptr: `fill`
     Fill fill;
   };
 

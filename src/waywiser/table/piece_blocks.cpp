@@ -99,7 +99,19 @@ std::shared_ptr<std::byte> PieceBlocks::to_send(Bytes bytes) {
   if (bytes > piece_ || bytes < piece_ / 4) return alone(bytes);
   const auto is_free = [](const std::shared_ptr<std::byte>& block) { return block.use_count() == 1; };
   const auto found = std::ranges::find_if(sent_, is_free);
-  return found == sent_.end() ? sent_.emplace_back(alone(piece_)) : *found;
+  return found == sent_.end() ? sent_.emplace_back(block_to_send()) : *found;
+}
+
+// Pages of 4 KiB are looked up one by one when another process reads them.
+std::shared_ptr<std::byte> PieceBlocks::block_to_send() {
+  const Bytes length = with_padding(piece_);
+  if (length * (sent_.size() + 1) <= large_page || length > slab_bytes) return alone(piece_);
+  if (length > slab_room_) {
+    slab_ = new_slab(slab_bytes);
+    slab_room_ = slab_bytes;
+  }
+  std::byte* const data = slab_.get() + slab_bytes - std::exchange(slab_room_, slab_room_ - length);
+  return {std::make_shared<const std::shared_ptr<std::byte>>(slab_), data};  // each is free by itself
 }
 
 std::shared_ptr<std::byte> PieceBlocks::alone(Bytes bytes) const {

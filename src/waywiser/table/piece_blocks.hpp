@@ -13,8 +13,8 @@ namespace waywiser {
 class Platform;
 
 // Memory for packed pieces in one place, each at a multiple of 64 bytes. On hosts new memory costs a fault for each
-// page, more time than to copy what goes there: so blocks that were sent are used again, and those that stay lie behind
-// one another in large pages.
+// page, more time than to copy what goes there: so blocks that were sent are used again, and all lie behind one another
+// in large pages.
 class PieceBlocks {
  public:
   // `platform`: of a GPU, else nullptr.
@@ -44,7 +44,11 @@ class PieceBlocks {
   Place place_;
   Bytes piece_ = 0;
   std::vector<std::shared_ptr<std::byte>> sent_;
+  std::shared_ptr<std::byte> block_to_send();
+
   std::vector<OfPart> of_part_;
+  std::shared_ptr<std::byte> slab_;  // of blocks to send
+  Bytes slab_room_ = 0;
 };
 
 }  // namespace waywiser

@@ -26,6 +26,7 @@ PieceExchange::PieceExchange(Group group, PieceBlocks& blocks, std::size_t nodes
       blocks_(blocks),
       words_(head_words + node_words * nodes),
       budget_(budget),
+      most_out_(budget / 2),
       arrival_(std::move(arrival)),
       incoming_(static_cast<std::size_t>(group_.size() - 1)),
       open_(group_.size() - 1),
@@ -39,10 +40,9 @@ PieceExchange::PieceExchange(Group group, PieceBlocks& blocks, std::size_t nodes
 
 bool PieceExchange::Outgoing::is_over() { return is_done(head) && is_done(body); }
 
-std::shared_ptr<std::byte> PieceExchange::block_out(Bytes bytes) {
+void PieceExchange::make_room(Bytes bytes) {
   turn();
-  while (out_ > 0 && out_ + bytes > budget_ / 2) wait();
-  return blocks_.to_send(bytes);
+  while (out_ > 0 && out_ + bytes > most_out_) wait();
 }
 
 void PieceExchange::send(int to, const PieceHead& head, const std::vector<PackedNode>& nodes,

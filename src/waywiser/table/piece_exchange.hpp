@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -38,8 +39,10 @@ class PieceExchange {
   // `blocks` must outlive it. `nodes`: of each piece. `arrival` gets pieces in the order in which each rank sent them.
   PieceExchange(Group group, PieceBlocks& blocks, std::size_t nodes, Bytes budget, Arrival arrival);
 
-  // Waits until a block of so many bytes may be under way.
-  std::shared_ptr<std::byte> block_out(Bytes bytes);
+  // From now on at most so many bytes go out at one time, if the budget has room for them.
+  void limit_out(Bytes bytes) noexcept { most_out_ = std::min(bytes, budget_ / 2); }
+  // Waits until so many bytes more may be under way.
+  void make_room(Bytes bytes);
   // Begins to send; `block` has head.bytes, and none of its bytes changes any more. Not to this rank itself.
   void send(int to, const PieceHead& head, const std::vector<PackedNode>& nodes, std::shared_ptr<std::byte> block);
   // Gives all that is under way a turn; waits for nothing.
@@ -85,7 +88,7 @@ class PieceExchange {
   Group group_;
   PieceBlocks& blocks_;
   std::size_t words_;
-  Bytes budget_, out_ = 0, in_ = 0, most_ = 0;
+  Bytes budget_, most_out_, out_ = 0, in_ = 0, most_ = 0;
   Arrival arrival_;
   std::deque<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;

@@ -1,13 +1,13 @@
 #include "waywiser/table/row_hash.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/table/block_hash.hpp"
 #include "waywiser/table/mix.hpp"
 
 namespace waywiser {
@@ -84,17 +84,40 @@ std::int64_t index_at(const ColumnValues& values, std::int64_t row) {
   }
 }
 
+enum class Into { place, mix };  // a hash takes the place of what is there, or is mixed into it
+
+// `may_be_null`: whether one of the rows is.
+template <Into into, bool may_be_null, typename Hash>
+[[gnu::always_inline]] inline void fill(const ColumnValues& values, Hash hash, std::int64_t first,
+                                        std::span<std::uint64_t> hashes) {
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const std::int64_t row = first + static_cast<std::int64_t>(i);
+    const std::uint64_t one = may_be_null && values.is_null(row) ? null_hash : hash(row);
+    hashes[i] = into == Into::mix ? mixed(hashes[i], one) : one;
+  }
+}
+
+#if defined(__x86_64__)
+// The compiler makes vectors of it, which multiply numbers of 64 bits faster than one after the other.
+template <Into into, typename Hash>
+[[gnu::target("avx2")]] void fill_wide(const ColumnValues& values, Hash hash, std::int64_t first,
+                                       std::span<std::uint64_t> hashes) {
+  fill<into, false>(values, hash, first, hashes);
+}
+#endif
+
+template <Into into>
 void write_hashes(const ColumnValues& values, std::span<const std::uint64_t> meant, std::int64_t first,
                   std::span<std::uint64_t> hashes) {
-  const bool may_be_null = values.may_be_null();
-  const auto fill = [&](auto hash) {
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
-      const std::int64_t row = first + static_cast<std::int64_t>(i);
-      hashes[i] = may_be_null && values.is_null(row) ? null_hash : hash(row);
-    }
+  const auto fill_by = [&](auto hash) {
+    if (values.may_be_null()) return fill<into, true>(values, hash, first, hashes);
+#if defined(__x86_64__)
+    if (has_wide_vectors()) return fill_wide<into>(values, hash, first, hashes);
+#endif
+    fill<into, false>(values, hash, first, hashes);
   };
-  if (!values.type().is_dictionary) return with_hash(values, fill);
-  fill([&](std::int64_t row) {
+  if (!values.type().is_dictionary) return with_hash(values, fill_by);
+  fill_by([&](std::int64_t row) {
     const auto index = static_cast<std::size_t>(index_at(values, row));
     if (index >= meant.size()) throw Error(ErrorKind::invalid_input, "an index is not in its dictionary");
     return meant[index];
@@ -107,7 +130,7 @@ std::vector<std::uint64_t> hashes_of_dictionary(const ColumnValues& values) {
     const ColumnValues within = values.child(0);
     const auto meant = hashes_of_dictionary(within);
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(within.size()));
-    write_hashes(within, meant, 0, hashes);
+    write_hashes<Into::place>(within, meant, 0, hashes);
     return hashes;
   }
   if (type.layout != ColumnLayout::boolean && type.layout != ColumnLayout::fixed && type.layout != ColumnLayout::binary)
@@ -129,15 +152,12 @@ RowHashes::RowHashes(const TableSchema& schema, const ArrowArray& batch, std::sp
 }
 
 void RowHashes::write(std::int64_t first, std::span<std::uint64_t> hashes) const {
+  constexpr std::size_t at_once = 1024;  // they stay in a cache
   std::ranges::fill(hashes, 0);
-  std::array<std::uint64_t, 1024> one;  // stays in a cache
-  for (std::size_t begin = 0; begin < hashes.size(); begin += one.size()) {
-    const auto some = hashes.subspan(begin, std::min(one.size(), hashes.size() - begin));
-    for (const Key& key : keys_) {
-      write_hashes(key.values, key.meant, offset_ + first + static_cast<std::int64_t>(begin),
-                   std::span(one).first(some.size()));
-      for (std::size_t i = 0; i < some.size(); ++i) some[i] = mixed(some[i], one[i]);
-    }
+  for (std::size_t begin = 0; begin < hashes.size(); begin += at_once) {
+    const auto some = hashes.subspan(begin, std::min(at_once, hashes.size() - begin));
+    for (const Key& key : keys_)
+      write_hashes<Into::mix>(key.values, key.meant, offset_ + first + static_cast<std::int64_t>(begin), some);
   }
 }
 

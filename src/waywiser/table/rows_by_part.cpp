@@ -1,39 +1,48 @@
 #include "waywiser/table/rows_by_part.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
-#include <utility>
 
 namespace waywiser {
+namespace {
+
+constexpr std::size_t usual_tile = 4096, longest_tile = std::size_t{1} << 16, least_of_part = 16;  // rows
+
+}  // namespace
+
+RowsByPart::RowsByPart(int parts)
+    : tile_rows_(std::clamp(least_of_part * static_cast<std::size_t>(parts), usual_tile, longest_tile)),
+      counts_(static_cast<std::size_t>(parts)),
+      sort_(parts) {}
 
 void RowsByPart::take(const RowHashes& hashes, std::int64_t first, std::int64_t count) {
-  const auto rows = static_cast<std::size_t>(count);
-  const int parts = static_cast<int>(ends_.size());
-  if (rows_.size() < rows) rows_.resize(rows), parts_.resize(rows);
-  std::ranges::fill(ends_, 0);
-  std::array<std::uint64_t, 1024> some;  // stays in a cache
-  for (std::size_t begin = 0; begin < rows; begin += some.size()) {
-    const std::size_t length = std::min(some.size(), rows - begin);
-    hashes.write(first + static_cast<std::int64_t>(begin), std::span(some).first(length));
-    for (std::size_t i = 0; i < length; ++i) {
-      const int part = part_of_hash(some[i], parts);
-      parts_[begin + i] = part;
-      ++ends_[static_cast<std::size_t>(part)];
-    }
-  }
-  std::int64_t begin = 0;
-  for (std::int64_t& end : ends_) begin += std::exchange(end, begin);
-  for (std::size_t row = 0; row < rows; ++row) {
-    std::int64_t& end = ends_[static_cast<std::size_t>(parts_[row])];
-    rows_[static_cast<std::size_t>(end++)] = first + static_cast<std::int64_t>(row);
+  const auto rows = static_cast<std::size_t>(count), parts = counts_.size();
+  first_ = first;
+  tiles_ = (rows + tile_rows_ - 1) / tile_rows_;
+  if (rows_.size() < rows + TileSort::spare) rows_.resize(rows + TileSort::spare);
+  if (ends_.size() < tiles_ * parts) ends_.resize(tiles_ * parts);
+  if (hashes_.size() < std::min(rows, tile_rows_)) hashes_.resize(std::min(rows, tile_rows_));
+  std::ranges::fill(counts_, 0);
+  for (std::size_t tile = 0; tile < tiles_; ++tile) {
+    const std::size_t begin = tile * tile_rows_;
+    const auto some = std::span(hashes_).first(std::min(tile_rows_, rows - begin));
+    hashes.write(first_of(tile), some);
+    const auto ends = std::span(ends_).subspan(tile * parts, parts);
+    sort_(some, rows_.data() + begin, ends);
+    for (std::size_t part = 0; part < parts; ++part) counts_[part] += ends[part] - (part == 0 ? 0 : ends[part - 1]);
   }
 }
 
-RowSet RowsByPart::of(int part) const {
-  const auto at = static_cast<std::size_t>(part);
-  const std::int64_t begin = part == 0 ? 0 : ends_[at - 1];
-  return RowSet(std::span(rows_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(ends_[at] - begin)));
+std::span<const RowsByPart::Row> RowsByPart::in_tile(std::size_t tile, int part) const {
+  const std::uint32_t* const ends = ends_.data() + tile * counts_.size();
+  const std::size_t begin = part == 0 ? 0 : ends[part - 1];
+  return std::span(rows_).subspan(tile * tile_rows_ + begin, ends[part] - begin);
+}
+
+RowSet RowsByPart::of(int part) {
+  list_.clear();
+  for (std::size_t tile = 0; tile < tiles_; ++tile)
+    for (const Row row : in_tile(tile, part)) list_.push_back(first_of(tile) + row);
+  return RowSet(std::span<const std::int64_t>(list_));
 }
 
 }  // namespace waywiser

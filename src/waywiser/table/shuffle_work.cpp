@@ -8,8 +8,6 @@
 #include "waywiser/device/stream.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/group/inside.hpp"
-#include "waywiser/table/gpu_pack.hpp"
-#include "waywiser/table/mix.hpp"
 #include "waywiser/table/plan_piece.hpp"
 #include "waywiser/table/refused_shuffle.hpp"
 #include "waywiser/table/row_hash.hpp"
@@ -17,8 +15,6 @@
 
 namespace waywiser {
 namespace {
-
-constexpr std::int64_t most_rows_at_once = 1 << 22;
 
 // What is left to the group.
 ShuffleOptions with_all(ShuffleOptions options, const Group& group) {
@@ -58,6 +54,9 @@ ShuffleWork::ShuffleWork(Group& group, const std::function<const ArrowSchema&()>
                 [this](ArrivedPiece&& piece) { arrive(std::move(piece)); }) {
   counts_.peers.resize(static_cast<std::size_t>(group.size()));
   blocks_.use_again(options_.piece);
+  // Blocks that come back soon are still in a cache, and few of them cost few pages.
+  const Bytes pieces = static_cast<Bytes>(std::max(4 * (group.size() - 1), 2 * parts()));
+  if (!stream_) exchange_.limit_out(pieces * options_.piece);
   if (options_.memory == 0) blocks_.keep_together(options_.parts);
 }
 
@@ -66,84 +65,6 @@ ShuffleWork::~ShuffleWork() = default;
 int ShuffleWork::owner_of(int part) const {
   check_part(part);
   return part % group_.size();
-}
-
-void ShuffleWork::insert(const Batch& batch, int part) {
-  require_open(part);
-  check_batch(schema_, batch.array());
-  if (stream_) return add_rows_of_gpu(batch, part);
-  add_rows(batch, part, RowSet(0, batch.rows()));
-}
-
-void ShuffleWork::insert(const Batch& batch, std::span<const int> keys) {
-  if (keys.empty()) refuse_shuffle("no key is given");
-  if (stream_) throw Error(ErrorKind::unavailable, "a shuffle of tables: rows on GPUs are not hashed: name their part");
-  check_batch(schema_, batch.array());
-  const RowHashes hashes(schema_, batch.array(), keys);
-  if (std::ranges::any_of(given_, &Given::is_complete)) require_open(hashes, batch.rows());
-  for (std::int64_t first = 0, count = 0; first < batch.rows(); first += count) {
-    count = std::min({rows_at_once_ * parts() / 16 * 15 + 1,  // a piece for each part, as far as chance allows
-                      most_rows_at_once, batch.rows() - first});
-    by_part_.take(hashes, first, count);
-    for (int i = 1; i <= parts(); ++i)  // the ranks begin at different parts
-      if (const int part = (group_.rank() + i) % parts(); by_part_.of(part).size() > 0)
-        add_rows(batch, part, by_part_.of(part));
-  }
-}
-
-// In pieces, whose number of rows follows from the bytes of those before.
-void ShuffleWork::add_rows(const Batch& batch, int part, const RowSet& rows) {
-  for (std::int64_t first = 0; first < rows.size();) {
-    const std::int64_t count = std::min(rows_at_once_, rows.size() - first);
-    const Packing packing(schema_, batch.array(), rows.part(first, count));
-    const bool is_too_long = packing.bytes() > options_.piece && count > 1;
-    const double of_row = std::max(1.0, static_cast<double>(packing.bytes()) / static_cast<double>(count));
-    const auto fitting = static_cast<std::int64_t>(static_cast<double>(options_.piece) / of_row);
-    if (is_too_long || count >= rows_at_once_ / 4)  // padding makes a few rows longer
-      rows_at_once_ = std::clamp<std::int64_t>(fitting, 1, most_rows_at_once);
-    if (is_too_long) {
-      rows_at_once_ = std::min(rows_at_once_, count / 2);
-      continue;
-    }
-    send_rows(part, count, packing.nodes(), packing.bytes(), [&](std::byte* into) { packing.write(into); });
-    first += count;
-  }
-}
-
-void ShuffleWork::add_rows_of_gpu(const Batch& batch, int part) {
-  const Seconds timeout = group_.timeout();
-  const auto packed = [&](std::int64_t first, std::int64_t count) {
-    return GpuPacking(schema_, batch.array(), first, count, *stream_, timeout);
-  };
-  std::int64_t at_once = std::max<std::int64_t>(batch.rows(), 1);
-  if (const Bytes all = packed(0, batch.rows()).bytes(); all > options_.piece && can_be_cut(schema_))
-    at_once = std::max<std::int64_t>(8, at_once * static_cast<std::int64_t>(options_.piece) /
-                                            static_cast<std::int64_t>(all) / 8 * 8);  // bits begin at bytes
-  for (std::int64_t first = 0; first < batch.rows(); first += at_once) {
-    const std::int64_t count = std::min(at_once, batch.rows() - first);
-    const GpuPacking packing = packed(first, count);
-    send_rows(part, count, packing.nodes(), packing.bytes(), [&](std::byte* into) {
-      packing.write({into, packing.bytes(), options_.place});
-      stream_->synchronize(Deadline::in(timeout));
-    });
-  }
-}
-
-void ShuffleWork::send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes,
-                            const Write& write) {
-  const int to = owner_of(part);
-  PieceHead head{PieceKind::rows, static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(rows), bytes, 0};
-  std::shared_ptr<std::byte> block =
-      to == group_.rank() ? blocks_.of_part(head.part, bytes) : exchange_.block_out(bytes);
-  write(block.get());
-  if (to != group_.rank()) head.hash = stream_ ? 0 : hash_of_block(block.get(), bytes);
-  given_[static_cast<std::size_t>(part)].sums.add(head.rows, head.hash);
-  ShuffleCounts::Peer& peer = counts_.peers[static_cast<std::size_t>(to)];
-  peer.rows_out += head.rows, peer.bytes_out += head.bytes, ++peer.pieces_out;
-  if (to == group_.rank())
-    arrive({to, head, nodes, std::move(block)});
-  else
-    exchange_.send(to, head, nodes, std::move(block));
 }
 
 void ShuffleWork::complete(int part) {
@@ -242,15 +163,6 @@ void ShuffleWork::require_open(int part) const {
   check_part(part);
   if (given_[static_cast<std::size_t>(part)].is_complete)
     refuse_shuffle("this rank has completed part " + std::to_string(part));
-}
-
-void ShuffleWork::require_open(const RowHashes& hashes, std::int64_t rows) {
-  for (std::int64_t first = 0, count = 0; first < rows; first += count) {
-    count = std::min(most_rows_at_once, rows - first);
-    by_part_.take(hashes, first, count);
-    for (int part = 0; part < parts(); ++part)
-      if (by_part_.of(part).size() > 0) require_open(part);
-  }
 }
 
 void ShuffleWork::fail(const Error& error) {

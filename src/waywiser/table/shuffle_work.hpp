@@ -21,6 +21,7 @@ namespace waywiser {
 
 class Error;
 class Group;
+class PackingByPart;
 class Stream;
 
 // What a Shuffle does, whose calls these are.
@@ -53,10 +54,14 @@ class ShuffleWork {
   };
 
   void add_rows(const Batch& batch, int part, const RowSet& rows);
+  void add_rows_by_part(const Batch& batch);  // those of by_part_
+  // For parts of by_part_ that are to go in one piece, if all of these may be under way at once.
+  void take_blocks(const PackingByPart& packing, std::span<std::shared_ptr<std::byte>> blocks);
+  void note_length(Bytes bytes, std::int64_t rows, bool is_too_long);
   void add_rows_of_gpu(const Batch& batch, int part);
-  // `write` fills a block with `bytes`.
-  using Write = std::function<void(std::byte*)>;
-  void send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes, const Write& write);
+  std::shared_ptr<std::byte> block_for(int part, Bytes bytes);  // behind make_room() for that of another rank
+  void send_rows(int part, std::int64_t rows, const std::vector<PackedNode>& nodes, Bytes bytes, std::uint64_t hash,
+                 std::shared_ptr<std::byte> block);
   void arrive(ArrivedPiece&& piece);
   void take_rows(ArrivedPiece&& piece);
   void check_part(int part) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/table/block_hash.hpp"
 #include "waywiser/table/mix.hpp"
 #include "waywiser/table/unpack.hpp"
 
