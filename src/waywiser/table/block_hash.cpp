@@ -20,7 +20,7 @@ constexpr std::uint64_t first_keys[] = {spread(1), spread(2), spread(3), spread(
 void take_words(BlockHash::Lanes& lanes, std::uint64_t first, const std::byte* from, std::byte* into, Bytes lines) {
   if (into != nullptr) std::memcpy(into, from, lines * line_bytes);
   for (Bytes line = first; line < first + lines; ++line, from += line_bytes)
-    for (int lane = 0; lane < 8; ++lane) {
+    for (std::size_t lane = 0; lane < 8; ++lane) {
       std::uint64_t word;
       std::memcpy(&word, from + 8 * lane, 8);
       const std::uint64_t keyed = word ^ (first_keys[lane] + line * key_step);
@@ -37,13 +37,13 @@ template <bool copies>
   const __m256i step = _mm256_set1_epi64x(static_cast<long long>(key_step));
   const __m256i before = _mm256_set1_epi64x(static_cast<long long>(first * key_step));
   __m256i keys[2], products[2], sums[2];
-  for (int half = 0; half < 2; ++half) {
+  for (std::size_t half = 0; half < 2; ++half) {
     keys[half] = _mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(first_keys + 4 * half)), before);
     products[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lanes.products + 4 * half));
     sums[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lanes.sums + 4 * half));
   }
   for (; lines > 0; --lines)
-    for (int half = 0; half < 2; ++half, from += 32) {
+    for (std::size_t half = 0; half < 2; ++half, from += 32) {
       const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
       if constexpr (copies) {
         _mm256_store_si256(reinterpret_cast<__m256i*>(into), words);
@@ -54,7 +54,7 @@ template <bool copies>
       sums[half] = _mm256_add_epi64(sums[half], words);
       keys[half] = _mm256_add_epi64(keys[half], step);
     }
-  for (int half = 0; half < 2; ++half) {
+  for (std::size_t half = 0; half < 2; ++half) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes.products + 4 * half), products[half]);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes.sums + 4 * half), sums[half]);
   }
@@ -97,7 +97,7 @@ void BlockHash::copy(Bytes at, std::byte* into, const std::byte* from, Bytes byt
 
 std::uint64_t BlockHash::value() const {
   std::uint64_t all = spread(bytes_);
-  for (int lane = 0; lane < 8; ++lane) all = mixed(mixed(all, lanes_.products[lane]), lanes_.sums[lane]);
+  for (std::size_t lane = 0; lane < 8; ++lane) all = mixed(mixed(all, lanes_.products[lane]), lanes_.sums[lane]);
   return all;
 }
 

@@ -8,6 +8,7 @@
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/device/place.hpp"
 
 namespace waywiser {
 
