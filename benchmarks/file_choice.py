@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether the plan of `tune --storage` chooses well at sizes that it has not timed: each choice beside the way that
 seems the fastest of all, in pairs of their own. What is slower by more than 5 % is judged again at the end, beside the
-way that seems the fastest then: if it is slower both times, beyond both intervals, the choice is wrong and not the
-weather. `file_choice.py FOLDER [--tune S] [--sizes N] [--seconds S] [--json FILE]`.
+way that seems the fastest then: if it is slower both times, beyond both intervals, the choice is wrong and no
+other job explains it. `file_choice.py FOLDER [--tune S] [--sizes N] [--seconds S] [--json FILE]`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def main() -> int:
     print(f"{wrong} are slower by more, twice and beyond both intervals")
     if asked.json:
         chosen = [[row.operation, row.from_bytes, row.way, row.why] for row in rows]
-        text = json.dumps({"storage": found.storage, "plan": chosen, "cases": answers}, indent=1)
+        file_system = " ".join(found.storage.split(" ", 2)[:2])  # not where it is mounted
+        text = json.dumps({"storage": file_system, "plan": chosen, "cases": answers}, indent=1)
         asked.json.write_text(text + "\n")
     return 0
 
