@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "tests/comm/test_ranks.hpp"
+#include "tests/comm/two_runners.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/in_call.hpp"
 #include "waywiser/device/mapping.hpp"
@@ -32,27 +31,6 @@ class Runner {
   std::uint64_t calls_ = 0;
 };
 
-// The errors of two ranks, each in its own process.
-Problems run_in_two(const std::function<void(Runner&)>& body) {
-  const TestRanks ranks(2);
-  std::vector<TestRanks::Process> processes;
-  for (int rank = 0; rank < 2; ++rank)
-    processes.push_back(ranks.start(rank, [&](int self) {
-      Runner runner(ranks.options(self));
-      body(runner);
-    }));
-  Problems problems;
-  for (const TestRanks::Process& process : processes)
-    if (const std::string problem = TestRanks::wait(process); !problem.empty()) problems.push_back(problem);
-  return problems;
-}
-
-std::vector<float> made_by(int rank, std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), static_cast<float>(1000 * rank));
-  return values;
-}
-
 // Each rank adds the other's values to its own: both have the sum.
 Schedule sum_of_two(int rank, std::size_t count) {
   Schedule schedule{"by hand", rank, 2, count, count, 0, {}};
@@ -64,7 +42,7 @@ Schedule sum_of_two(int rank, std::size_t count) {
 }
 
 TEST(Execution, RunsAScheduleOfEveryTypeAndSize) {
-  EXPECT_EQ(run_in_two([](Runner& runner) {
+  EXPECT_EQ(run_in_two<Runner>([](Runner& runner) {
               for (const std::size_t count : {1, 7, 4096, 100000}) {
                 const std::vector<float> mine = made_by(runner.rank(), count);
                 std::vector<float> sum(count);
@@ -91,7 +69,7 @@ TEST(Execution, RunsAScheduleOfEveryTypeAndSize) {
 
 // Arrays of more than 2^31 elements, of which only a page is touched.
 TEST(Execution, OffsetsBeyond32Bits) {
-  EXPECT_EQ(run_in_two([](Runner& runner) {
+  EXPECT_EQ(run_in_two<Runner>([](Runner& runner) {
               constexpr std::size_t far = (std::size_t{1} << 32) + 12345, count = 1000;
               const Mapping memory = Mapping::anonymous(far + count, "a sparse array");
               const int other = 1 - runner.rank();

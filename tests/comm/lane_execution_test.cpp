@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "tests/comm/faults.hpp"
 #include "tests/comm/test_ranks.hpp"
+#include "tests/comm/two_runners.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/execution.hpp"
 #include "waywiser/comm/session/in_call.hpp"
@@ -48,26 +47,6 @@ class LaneRunner {
   std::uint64_t calls_ = 0;
 };
 
-Problems run_two_by_lanes(const std::function<void(LaneRunner&)>& body) {
-  const TestRanks ranks(2);
-  std::vector<TestRanks::Process> processes;
-  for (int rank = 0; rank < 2; ++rank)
-    processes.push_back(ranks.start(rank, [&](int self) {
-      LaneRunner runner(ranks.options(self));
-      body(runner);
-    }));
-  Problems problems;
-  for (const TestRanks::Process& process : processes)
-    if (const std::string problem = TestRanks::wait(process); !problem.empty()) problems.push_back(problem);
-  return problems;
-}
-
-std::vector<float> floats_of(int rank, std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), static_cast<float>(1000 * rank));
-  return values;
-}
-
 Schedule with_steps(int rank, std::size_t count, std::vector<Step> steps) {
   Schedule schedule{"by hand", rank, 2, count, count, count, {}};
   schedule.steps = std::move(steps);
@@ -94,20 +73,20 @@ Schedule sum_apart(int rank, std::size_t count) {
 }
 
 TEST(LaneExecution, GivesWhatAnExecutionGivesAlsoBesideOne) {
-  EXPECT_EQ(run_two_by_lanes([](LaneRunner& runner) {
+  EXPECT_EQ(run_in_two<LaneRunner>([](LaneRunner& runner) {
               for (const std::size_t count : {0, 1, 2, 3, 4, 7, 100, 2048})
                 for (const bool one_by_lanes : {false, true})
                   for (const bool other_by_lanes : {false, true})
                     for (const auto& make : {sum_in_place, sum_apart}) {
-                      std::vector<float> mine = floats_of(runner.rank(), count), sum(count);
+                      std::vector<float> mine = made_by(runner.rank(), count), sum(count);
                       const bool by_lanes = runner.rank() == 0 ? one_by_lanes : other_by_lanes;
                       runner.run(make(runner.rank(), count), mine, sum, by_lanes);
-                      const std::vector<float> theirs = floats_of(1 - runner.rank(), count);
+                      const std::vector<float> theirs = made_by(1 - runner.rank(), count);
                       for (std::size_t i = 0; i < count; ++i) require_that(sum[i] == mine[i] + theirs[i], "the sum");
                       runner.run(make(runner.rank(), count), mine, sum, by_lanes, ReduceOp::avg);
                       require_that(count == 0 || sum[0] == 500, "the average");
                       runner.run(make(runner.rank(), count), mine, mine, by_lanes, ReduceOp::max);
-                      require_that(mine == floats_of(1, count), "the largest, in place");
+                      require_that(mine == made_by(1, count), "the largest, in place");
                     }
             }),
             no_problems);
@@ -115,7 +94,7 @@ TEST(LaneExecution, GivesWhatAnExecutionGivesAlsoBesideOne) {
 
 // Each rank sends more than a lane has room for before it receives anything.
 TEST(LaneExecution, FullLanesMakeRoomForEachOther) {
-  EXPECT_EQ(run_two_by_lanes([](LaneRunner& runner) {
+  EXPECT_EQ(run_in_two<LaneRunner>([](LaneRunner& runner) {
               constexpr std::size_t each = 2048, blocks = 40;
               const int other = 1 - runner.rank();
               std::vector<Step> steps;
@@ -123,15 +102,15 @@ TEST(LaneExecution, FullLanesMakeRoomForEachOther) {
                 steps.push_back({StepKind::send, 0, other, {}, {Area::input, i * each, each}});
               for (std::size_t i = 0; i < blocks; ++i)
                 steps.push_back({StepKind::receive, 1, other, {Area::output, i * each, each}, {}});
-              std::vector<float> mine = floats_of(runner.rank(), each * blocks), theirs(each * blocks);
+              std::vector<float> mine = made_by(runner.rank(), each * blocks), theirs(each * blocks);
               runner.run(with_steps(runner.rank(), each * blocks, steps), mine, theirs, true);
-              require_that(theirs == floats_of(other, each * blocks), "what the other has sent");
+              require_that(theirs == made_by(other, each * blocks), "what the other has sent");
             }),
             no_problems);
 }
 
 TEST(LaneExecution, WhatLanesCannotCarryIsNotMade) {
-  EXPECT_EQ(run_two_by_lanes([](LaneRunner& runner) {
+  EXPECT_EQ(run_in_two<LaneRunner>([](LaneRunner& runner) {
               const int rank = runner.rank();
               require_that(runner.made_of(sum_in_place(rank, 2048)) != nullptr, "8 KiB");
               require_that(runner.made_of(sum_in_place(rank, 2049)) == nullptr, "more than 8 KiB");
@@ -151,7 +130,7 @@ TEST(LaneExecution, WhatLanesCannotCarryIsNotMade) {
 }
 
 TEST(LaneExecution, ShorterArraysAreRefused) {
-  EXPECT_EQ(run_two_by_lanes([](LaneRunner& runner) {
+  EXPECT_EQ(run_in_two<LaneRunner>([](LaneRunner& runner) {
               std::vector<float> two(2);
               try {
                 runner.run(sum_in_place(runner.rank(), 3), two, two, true);
@@ -164,7 +143,7 @@ TEST(LaneExecution, ShorterArraysAreRefused) {
 }
 
 TEST(LaneExecution, UnlikeMessagesAreNamed) {
-  const Problems problems = run_two_by_lanes([](LaneRunner& runner) {
+  const Problems problems = run_in_two<LaneRunner>([](LaneRunner& runner) {
     std::vector<float> mine(4);
     const std::size_t count = runner.rank() == 0 ? 3 : 4;
     runner.run(sum_in_place(runner.rank(), count), mine, mine, true);
@@ -178,7 +157,7 @@ TEST(LaneExecution, UnlikeMessagesAreNamed) {
 }
 
 TEST(LaneExecution, SaysWhatItHasWaitedFor) {
-  const Problems problems = run_two_by_lanes([](LaneRunner& runner) {
+  const Problems problems = run_in_two<LaneRunner>([](LaneRunner& runner) {
     std::vector<float> mine(4);
     if (runner.rank() == 0) runner.session().set_timeout(0.05);
     const Block out{Area::output, 0, 4};
