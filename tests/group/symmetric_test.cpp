@@ -83,12 +83,11 @@ TEST(SymmetricArrays, ABrokenPromiseFailsAtAllRanksAndLongArraysTakeThisWay) {
     const std::size_t offset = group.rank() == 0 ? 16 : 32;
     group.all_gather(in.gpu_elements(), out.gpu_elements().slice(offset, 2 * count));
   });
-  EXPECT_NE(problems.at(0).find("rank 0's arrays lie at other offsets of their symmetric windows than those of rank 1"),
-            std::string::npos)
-      << problems.at(0);
-  EXPECT_NE(problems.at(1).find("rank 1's arrays lie at other offsets of their symmetric windows than those of rank 0"),
-            std::string::npos)
-      << problems.at(1);
+  for (const std::string& problem : problems)  // in the words of the rank that is first to see it
+    EXPECT_NE(problem.find("arrays lie at other offsets of their symmetric windows than those of rank "),
+              std::string::npos)
+        << problem;
+  EXPECT_EQ(problems.size(), 2u);
 }
 
 TEST(SymmetricArrays, ARankWhoseArraysLieInNoWindowIsNamed) {
@@ -102,9 +101,8 @@ TEST(SymmetricArrays, ARankWhoseArraysLieInNoWindowIsNamed) {
     group.set_algorithm(group.rank() == 0 ? "symmetric" : "one_shot");
     group.all_gather(in.gpu_elements(), (group.rank() == 0 ? out : other).gpu_elements());
   });
-  EXPECT_NE(problems.at(0).find("rank 0 is in all_gather"), std::string::npos) << problems.at(0);
-  EXPECT_NE(problems.at(0).find("between symmetric arrays, but rank 1 is in all_gather"), std::string::npos)
-      << problems.at(0);
+  for (const char* words : {"rank 0 is in all_gather", "rank 1 is in all_gather", "between symmetric arrays"})
+    EXPECT_NE(problems.at(0).find(words), std::string::npos) << problems.at(0);
 }
 
 TEST(SymmetricArrays, WindowsThatAreNotAlikeAreRefusedAtAllRanks) {
