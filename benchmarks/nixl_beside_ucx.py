@@ -141,15 +141,19 @@ def initiator(pipe: Connection, back_end: str, place: str, room: int, metadata: 
     while (asked := pipe.recv()) is not None:
         name, times, seed, used = asked
         memory.set(pattern(seed, used))
-        request = requests[name]
+        run(agent, requests[name])  # after the pause: as copy_engine(), this does not count a link that wakes
         begin = time.perf_counter()
         for _ in range(times):
-            state = agent.transfer(request)
-            while state == "PROC":
-                state = agent.check_xfer_state(request)
-            if state != "DONE":
-                raise RuntimeError(f"{back_end}: {name}: {state}")
+            run(agent, requests[name])
         pipe.send((time.perf_counter() - begin) / times)
+
+
+def run(agent: Any, request: Any) -> None:
+    state = agent.transfer(request)
+    while state == "PROC":
+        state = agent.check_xfer_state(request)
+    if state != "DONE":
+        raise RuntimeError(f"a transfer has ended as {state}")
 
 
 def copy_engine(places: list[str], size: int, times: int) -> float:
