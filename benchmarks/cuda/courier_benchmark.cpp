@@ -1,8 +1,9 @@
 // Times the courier beside cudaMemcpy, with and without the synchronisation after which pageable memory may be trusted
 // to have arrived: small sizes, both directions, within one process and between two (there cudaMemcpy works on memory
 // that the other process has opened by cudaIpc). Each transfer alone, back to back and after pauses of 0 to 3 us.
-// --sweep: the settings of the courier beside each other instead. One JSON object on standard output, times in seconds;
-// a table on standard error.
+// --sweep: the settings of the courier beside each other instead. --rest: puts after 3 ms without one, and what the
+// courier costs work beside it: cudaMalloc with cudaFree, and a kernel that fills the GPU. One JSON object on standard
+// output, times in seconds; a table on standard error.
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <random>
 #include <vector>
 
+#include "benchmarks/cuda/full_gpu.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/kernels/pattern.hpp"
@@ -316,6 +318,83 @@ void sweep(Bench& bench, Platform& platform) {
           }
 }
 
+constexpr Seconds rest = 3e-3;
+
+// After so many puts in a row, `pause` later: what follows them, timed alone.
+template <typename Put, typename Work>
+std::vector<Seconds> beside(int puts, Seconds pause, Put put, Work work) {
+  std::vector<Seconds> times;
+  for (int i = -3; i < 40; ++i) {
+    for (int j = 0; j < puts; ++j) put();
+    const Seconds until = now_seconds() + pause;
+    while (now_seconds() < until) {
+    }
+    const Seconds start = now_seconds();
+    work();
+    if (i >= 0) times.push_back(now_seconds() - start);
+    cudaDeviceSynchronize();
+  }
+  return times;
+}
+
+void at_rest(Bench& bench, Platform& platform) {
+  const Memory far = platform.allocate(gpu(0), capacity, Allocation::gpu);
+  const Memory near = platform.allocate(host(0), capacity, Allocation::pageable);
+  cudaSetDevice(0);
+  const auto stream = platform.open_stream(host(0));
+  const Deadline deadline = soon();
+  for (int round = 0; round < rounds; ++round)
+    for (const Bytes bytes : {Bytes{8}, Bytes{4096}})
+      for (const bool to_gpu : {true, false}) {
+        const Case one{bytes, to_gpu, false, 10 + round};
+        const Region destination = (to_gpu ? far : near).region().slice(0, bytes);
+        const Region source = (to_gpu ? near : far).region().slice(0, bytes);
+        fill(platform, source, one.seed);
+        const auto by = [&](const std::string& method, const auto& put) {
+          fill(platform, destination, ~one.seed);
+          const auto name = [&](const std::string& what) { return method + ": " + what; };
+          bench.add(1, one, name("a put after 3 ms"), beside(0, rest, put, put), true);
+          bench.add(1, one, name("a put"), beside(10, 0, put, put), true);
+          if (bytes == 8 && to_gpu) {
+            const auto allocate = [] {
+              void* memory = nullptr;
+              cudaMalloc(&memory, 1 << 20);
+              cudaFree(memory);
+            };
+            const auto fill_gpu = [] {
+              run_on_full_gpu(200000);
+              cudaDeviceSynchronize();
+            };
+            bench.add(1, one, name("cudaMalloc, cudaFree behind ten puts"), beside(10, 0, put, allocate), true);
+            bench.add(1, one, name("cudaMalloc, cudaFree behind a put"), beside(1, rest, put, allocate), true);
+            bench.add(1, one, name("full GPU, 200 us, behind ten puts"), beside(10, 0, put, fill_gpu), true);
+            bench.add(1, one, name("full GPU, 200 us, 0.2 ms behind ten puts"), beside(10, 2e-4, put, fill_gpu), true);
+            bench.add(1, one, name("full GPU, 200 us, behind a put"),
+                      beside(0, rest, put,
+                             [&] {
+                               put();
+                               fill_gpu();
+                             }),
+                      true);
+          }
+          bench.add(1, one, name("a put"), {}, intact(platform, destination, one.seed));
+        };
+        for (const bool repeats : {false, true}) {
+          const auto courier = open_transport({"courier", source.place, destination.place, 1, {}},
+                                              {.platform = platform, .repeats = repeats});
+          by(repeats ? "courier that repeats" : "courier", [&] {
+            courier->put(destination, source, *stream);
+            courier->finish(*stream, deadline);
+          });
+          courier->rest();
+        }
+        by("cudaMemcpy", [&] {
+          cudaMemcpy(destination.data, source.data, bytes, cudaMemcpyDefault);
+          cudaStreamSynchronize(nullptr);
+        });
+      }
+}
+
 int run(int argc, char** argv) {
   Child courier_child(serve_courier), memcpy_child(serve_memcpy);
   if (const auto why = why_no_cuda()) {
@@ -327,6 +406,8 @@ int run(int argc, char** argv) {
   Bench bench;
   if (argc == 2 && std::strcmp(argv[1], "--sweep") == 0)
     sweep(bench, *platform);
+  else if (argc == 2 && std::strcmp(argv[1], "--rest") == 0)
+    at_rest(bench, *platform);
   else
     compare(bench, *platform, courier_child, memcpy_child);
   bench.print(*platform);

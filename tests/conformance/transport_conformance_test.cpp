@@ -19,7 +19,7 @@ class Conformance : public testing::TestWithParam<Case> {
   Conformance()
       : platform_(open_platform(GetParam())),
         bytewise_(*platform_),
-        transport_(open_transport(path(), {*platform_})),
+        transport_(open_transport(path(), {.platform = *platform_, .repeats = true})),
         stream_(platform_->open_stream(find_mechanism(path().mechanism)->works_on(path()))),
         source_(allocate(path().source, arena_bytes)),
         destination_(allocate(path().destination, arena_bytes)),
@@ -147,7 +147,7 @@ TEST_P(Conformance, OneTransportServesTwoStreams) {
 
 TEST_P(Conformance, BothDirectionsAtOnce) {
   const Path back = reversed(path());
-  const TransportContext context{*platform_};
+  const TransportContext context{.platform = *platform_, .repeats = true};
   if (const auto why = why_unavailable(back, context)) GTEST_SKIP() << *why;
   const auto transport = open_transport(back, context);
   const auto stream = platform_->open_stream(find_mechanism(back.mechanism)->works_on(back));

@@ -87,10 +87,9 @@ bool ConnectionStore::ready(const Path& path, int number, Bytes bytes, int slots
 void ConnectionStore::open(PathConnection& connection, const Path& path) const {
   const Mechanism* mechanism = find_mechanism(path.mechanism);
   if (mechanism == nullptr) throw Error(ErrorKind::unavailable, path.mechanism + ": there is no such mechanism");
-  const TransportContext context{platform_};
   connection.path = path;
   connection.stream = platform_.open_stream(mechanism->works_on(path));
-  connection.transport = open_transport(path, context);
+  connection.transport = open_transport(path, {.platform = platform_, .repeats = true});
 }
 
 void ConnectionStore::cut(PathConnection& connection, Buffers& buffers, Bytes bytes, int slots) {

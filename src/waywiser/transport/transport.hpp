@@ -45,6 +45,8 @@ struct TransportContext {
   Seconds patience = 60;
   // The limit for the two ends of a connection to reach each other.
   Seconds connect_patience = 10;
+  // The program puts again and again: what stays on a GPU to serve that is started by the first put.
+  bool repeats = false;
 };
 
 // The other process. Throws invalid_input if there is none.

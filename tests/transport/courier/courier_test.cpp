@@ -7,6 +7,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/kernels/pattern.hpp"
+#include "waywiser/transport/courier/last_copy.hpp"
 
 namespace waywiser {
 namespace {
@@ -40,8 +41,9 @@ class CourierTest : public testing::TestWithParam<std::string> {
     far_ = {};
   }
 
-  std::unique_ptr<Transport> open(Place source, Place destination, const CourierOptions& options = {}) {
-    return open_courier({"courier", source, destination, 1, {}}, {*platform_}, options);
+  std::unique_ptr<Transport> open(Place source, Place destination, const CourierOptions& options = {},
+                                  bool repeats = true) {
+    return open_courier({"courier", source, destination, 1, {}}, {.platform = *platform_, .repeats = repeats}, options);
   }
 
   // Both directions: what arrived is the pattern, and the bytes around it are as they were.
@@ -105,13 +107,41 @@ TEST_P(CourierTest, StartsAgainAfterItsKernelHasEnded) {
 }
 
 TEST_P(CourierTest, SeesWhatOtherWorkOfTheGpuHasJustWritten) {
-  const auto from = open(gpu(0), host(0));
-  for (std::uint64_t seed = 1; seed <= 20; ++seed)
-    for (Bytes bytes : {700u, 20000u}) {
-      fill_pattern(*gpu_stream_, far_.region().slice(0, bytes), seed);
-      gpu_stream_->synchronize(Deadline::in(patience));
-      from->put(near_.region().slice(0, bytes), far_.region().slice(0, bytes), *host_stream_);
-      ASSERT_EQ(wrong(near_.region().slice(0, bytes), seed), 0u);
+  for (const bool repeats : {true, false}) {
+    const auto from = open(gpu(0), host(0), {}, repeats);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+      for (Bytes bytes : {700u, 20000u}) {
+        fill_pattern(*gpu_stream_, far_.region().slice(0, bytes), seed);
+        gpu_stream_->synchronize(Deadline::in(patience));
+        from->put(near_.region().slice(0, bytes), far_.region().slice(0, bytes), *host_stream_);
+        ASSERT_EQ(wrong(near_.region().slice(0, bytes), seed), 0u);
+      }
+  }
+}
+
+// With a rest after each put the kernel is never started; else by the second put, or never if none follows soon.
+TEST_P(CourierTest, MovesTheSameWithoutItsKernelAndWhenThatStarts) {
+  for (const Seconds idle : {0.0, 10.0})
+    for (const bool rests : {true, false}) {
+      CourierOptions options;
+      options.idle = idle;
+      options.residence = 1e-3;
+      const auto to = open(host(0), gpu(0), options, false), from = open(gpu(0), host(0), options, false);
+      const Region here = near_.region().slice(1, 5000), back = near_.region().slice(100000, 5000);
+      const Region there = far_.region().slice(16, 5000), flag = far_.region().slice(8, 8);
+      for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        fill_pattern(*host_stream_, here, seed);
+        to->put(there, here, *host_stream_);
+        to->put(there.slice(0, 0), here.slice(0, 0), *host_stream_);
+        to->signal(flag, seed, *host_stream_);
+        gpu_stream_->wait_value(flag, seed);
+        gpu_stream_->synchronize(Deadline::in(patience));
+        from->put(back, there, *host_stream_);
+        ASSERT_EQ(wrong(back, seed), 0u) << idle << " " << rests;
+        if (!rests) continue;
+        to->rest();
+        from->rest();
+      }
     }
 }
 
@@ -153,14 +183,27 @@ TEST(Courier, ADeadGpuIsATimeoutThatNamesIt) {
   const Memory far = platform->allocate(gpu(0), 64, Allocation::gpu);
   CourierOptions options;
   options.patience = 0.01;
-  const auto to = open_courier({"courier", host(0), gpu(0), 1, {}}, {*platform}, options);
-  try {
-    to->put(far.region(), near.region(), *stream);
-    FAIL() << "the dead GPU answered";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::timeout);
-    EXPECT_NE(std::string(error.what()).find("gpu0"), std::string::npos) << error.what();
+  for (const bool repeats : {true, false}) {
+    const auto to =
+        open_courier({"courier", host(0), gpu(0), 1, {}}, {.platform = *platform, .repeats = repeats}, options);
+    try {
+      to->put(far.region(), near.region(), *stream);
+      FAIL() << "the dead GPU answered";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::timeout);
+      EXPECT_NE(std::string(error.what()).find("gpu0"), std::string::npos) << error.what();
+    }
   }
+}
+
+TEST(Courier, TheKernelIsWorthItsStartBehindACopyThatSoonFollowsAnother) {
+  LastCopy copies;
+  EXPECT_FALSE(copies.follows(5, 10));  // the first one
+  copies.ended(6);
+  EXPECT_TRUE(copies.follows(15.5, 10));
+  EXPECT_FALSE(copies.follows(16, 10));
+  copies.forget();
+  EXPECT_FALSE(copies.follows(7, 10));
 }
 
 TEST(Courier, IsForHostAndGpuOnly) {

@@ -4,6 +4,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/transport/courier/courier_pair.hpp"
+#include "waywiser/transport/courier/last_copy.hpp"
 #include "waywiser/transport/defaults.hpp"
 
 namespace waywiser {
@@ -27,15 +28,17 @@ std::shared_ptr<const Memory> pinned_mailboxes(Platform& platform, Place host) {
 
 class Courier : public Transport {
  public:
-  Courier(const Path& path, Platform& platform, const CourierOptions& options)
+  Courier(const Path& path, const TransportContext& context, const CourierOptions& options)
       : options_(options),
         host_(host_of(path)),
-        kernel_(platform, gpu_of(path), pinned_mailboxes(platform, host_), 0, options),
+        repeats_(context.repeats),
+        kernel_(context.platform, gpu_of(path), pinned_mailboxes(context.platform, host_), 0, options),
         lanes_(kernel_.lanes()) {}
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
     check_put(destination, source);
     check(stream);
+    if (!is_awake()) return copy(destination, source);
     const bool to_gpu = destination.place.is_gpu();
     for (Bytes offset = 0; offset < destination.bytes;) {
       const Bytes part = lanes_.part_of(destination.bytes - offset);
@@ -47,17 +50,35 @@ class Courier : public Transport {
     }
   }
 
-  void rest() override { kernel_.end(); }
+  void rest() override {
+    copies_.forget();
+    kernel_.end();
+  }
 
   void signal(Region flag, std::uint64_t value, Stream& stream) override {
     check(stream);
     if (!flag.place.is_gpu()) return stream.write_value(flag, value);
     if (flag.bytes != sizeof value || reinterpret_cast<std::uintptr_t>(flag.data) % sizeof value != 0)
       throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an 8-byte aligned address");
-    send(kernel_.stream().reach(flag), reinterpret_cast<const std::byte*>(&value), sizeof value);
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    if (!is_awake()) return copy(flag, {bytes, sizeof value, host_});
+    send(kernel_.stream().reach(flag), bytes, sizeof value);
   }
 
  private:
+  bool is_awake() const { return repeats_ || kernel_.is_running(); }
+
+  // Without the kernel, which is started behind the second copy that soon follows another one: who puts now and then
+  // does not wait for its start, and nothing of it stays on the GPU.
+  void copy(Region destination, ConstRegion source) {
+    if (destination.bytes == 0) return;
+    const bool follows = copies_.follows(now_seconds(), options_.idle);
+    kernel_.stream().copy(destination, source);
+    kernel_.stream().synchronize(Deadline::in(options_.patience));
+    copies_.ended(now_seconds());
+    if (follows) kernel_.ensure_running();
+  }
+
   void check(const Stream& stream) const {
     if (stream.place().is_gpu())
       throw Error(ErrorKind::invalid_input,
@@ -93,6 +114,8 @@ class Courier : public Transport {
 
   CourierOptions options_;
   Place host_;
+  bool repeats_;
+  LastCopy copies_;
   ResidentKernel kernel_;
   MailboxSet lanes_;
   std::uint32_t number_ = 0;
@@ -119,15 +142,27 @@ PathSteps steps(const Path& path, Bytes bytes) {
 std::unique_ptr<Transport> open_courier(const Path& path, const TransportContext& context,
                                         const CourierOptions& options) {
   if (path.processes == 2) return open_courier_pair(path, context, options);
-  return std::make_unique<Courier>(path, context.platform, options);
+  return std::make_unique<Courier>(path, context, options);
 }
+
+namespace {
+
+// Beside other work of the program the kernel stays no longer than the bytes of a burst need: a kernel that fills the
+// GPU would need a second wave of blocks, and cudaFree waits for all kernels.
+std::unique_ptr<Transport> open_for(const Path& path, const TransportContext& context) {
+  CourierOptions options;
+  if (!context.repeats && path.processes == 1) options.idle = 10e-6;
+  return open_courier(path, context, options);
+}
+
+}  // namespace
 
 Mechanism courier_mechanism() {
   return {"courier",
           "A resident kernel serves small copies through mapped pinned memory.",
           why_no_courier,
           host_of,
-          [](const Path& path, const TransportContext& context) { return open_courier(path, context); },
+          open_for,
           steps,
           largest_worth,
           nullptr,

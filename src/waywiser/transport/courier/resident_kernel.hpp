@@ -31,6 +31,7 @@ class ResidentKernel {
   // As the host uses the mailboxes.
   MailboxSet lanes() const { return {boxes_, shape_}; }
   Stream& stream() noexcept { return *stream_; }
+  bool is_running() const { return !parked(); }
   // Starts it if it is not running. Throws timeout if the previous launch does not end.
   void ensure_running();
   // While waiting for an answer: restarts it if it parked just before the message came. Throws device if the kernel
