@@ -84,13 +84,14 @@ KernelFunction kernel_of(Method method) {
   return nullptr;
 }
 
-// Whatever is not exact takes the kernels for any number of ranks. Every type is instantiated in one of the files here.
+// Every type is instantiated in one of the files here.
 template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact, bool may_leave) {
   using Block = block::CudaBlock;
   if (may_leave) return kernel_of<block::LeavingBlock, T, block::max_ranks, false>(method);
-  if (!exact) return kernel_of<Block, T, block::max_ranks, false>(method);
-  return ranks <= 4 ? kernel_of<Block, T, 4, true>(method) : kernel_of<Block, T, block::max_ranks, true>(method);
+  if (ranks <= 4) return exact ? kernel_of<Block, T, 4, true>(method) : kernel_of<Block, T, 4, false>(method);
+  return exact ? kernel_of<Block, T, block::max_ranks, true>(method)
+               : kernel_of<Block, T, block::max_ranks, false>(method);
 }
 template <typename T>
 SumFunction find_sum_kernel(unsigned ranks, bool exact) {
