@@ -71,7 +71,7 @@ class GpuCalls {
   void exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                        Stream& stream);
   void message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
-  void exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream);
+  void exchange_messages(const Call& call, std::vector<PeerMessage> messages, OwnBlock own, Stream& stream);
   Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
   ProxyOperation::Parts take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why);
   StreamOperations& gpus_for(const Call& call, const Stream& stream);

@@ -90,13 +90,13 @@ void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
   const auto me = static_cast<std::size_t>(core_.rank()), ranks = static_cast<std::size_t>(core_.size());
   static_cast<void>(gpus_on(stream));
-  if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
+  const OwnBlock own = give[me].data == take[me].data ? OwnBlock() : OwnBlock{give[me], take[me]};
   std::vector<PeerMessage> messages;
   for (std::size_t distance = 1; distance < ranks; ++distance) {
     const std::size_t peer = (me + distance) % ranks;
     messages.push_back({static_cast<int>(peer), {give[peer], call.type}, {take[peer], call.type}});
   }
-  exchange_messages(call, std::move(messages), stream);
+  exchange_messages(call, std::move(messages), own, stream);
 }
 
 // The call of one message within an exchange. Both ends of the message have the same number of bytes, or none.
@@ -129,13 +129,14 @@ ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessa
   return parts;
 }
 
-// Messages that a kernel serves go by kernels; at the same time the hosts carry the others.
-void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream) {
+// Messages that a kernel serves go by kernels, with what stays here; at the same time the hosts carry the others.
+void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, OwnBlock own, Stream& stream) {
   StreamOperations& gpus = gpus_for(call, stream);
   const InCall in_call(session_, call);
   std::string why;
   ProxyOperation::Parts parts = take_out(call, messages, why);
-  const auto by_kernels = [&] { gpus.enqueue_messages(messages, stream); };
+  if (messages.empty() && own.from.bytes != 0) stream.copy(own.to, own.from);
+  const auto by_kernels = [&] { gpus.enqueue_messages(messages, own, stream); };
   if (parts.empty()) return by_kernels();
   gpus.enqueue_by_hosts(call, why, std::move(parts), stream,
                         messages.empty() ? std::function<void()>() : std::function<void()>(by_kernels));
@@ -218,7 +219,7 @@ void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
         messages.push_back({peer, give, take});
     }
   }
-  exchange_messages(call, std::move(messages), stream);
+  exchange_messages(call, std::move(messages), {}, stream);
 }
 
 }  // namespace waywiser

@@ -240,10 +240,10 @@ void KernelDomain::enqueue_message(ConstElements give, int to, Elements take, in
   messages_->enqueue(give, place_of(to), take, place_of(from), stream, deadline);
 }
 
-void KernelDomain::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline) {
-  std::vector<PeerMessage> here(messages.begin(), messages.end());
-  for (PeerMessage& each : here) each.rank = place_of(each.rank);
-  messages_->enqueue(here, stream, deadline);
+void KernelDomain::enqueue_messages(std::vector<PeerMessage> messages, const OwnBlock& own, Stream& stream,
+                                    Seconds deadline) {
+  for (PeerMessage& each : messages) each.rank = place_of(each.rank);
+  messages_->enqueue(messages, own, stream, deadline);
 }
 
 std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& options) {

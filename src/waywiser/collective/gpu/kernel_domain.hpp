@@ -53,7 +53,7 @@ class KernelDomain {
   StreamMessages* messages() const noexcept { return messages_.get(); }
   // Messages between ranks of the group, like StreamMessages::enqueue.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
-  void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  void enqueue_messages(std::vector<PeerMessage> messages, const OwnBlock& own, Stream& stream, Seconds deadline);
   void set_message_algorithm(std::optional<MessageAlgorithm> only) {
     if (messages_) messages_->set_algorithm(only);
   }

@@ -162,13 +162,14 @@ void StreamOperations::enqueue_message(ConstElements give, int to, Elements take
   end(stream, std::array{take.region});
 }
 
-void StreamOperations::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
+void StreamOperations::enqueue_messages(std::span<const PeerMessage> messages, const OwnBlock& own, Stream& stream) {
   if (messages.empty()) return;
   begin(stream);
   const Session::ThreadRuns thread_runs(session_);
-  kernels_.domain().enqueue_messages(messages, stream, session_.timeout());
+  kernels_.domain().enqueue_messages({messages.begin(), messages.end()}, own, stream, session_.timeout());
   std::vector<Region> outputs;
   for (const PeerMessage& each : messages) outputs.push_back(each.take.region);
+  outputs.push_back(own.to);
   end(stream, outputs);
 }
 

@@ -65,7 +65,7 @@ class StreamOperations : private ExposedMemory::Watcher, private Watchdog::Ward 
   std::shared_ptr<Activity> begun(const std::shared_ptr<StreamOperations>& self, const Call& call);
   // Messages by kernels; only with ranks that domain() reaches.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
-  void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
+  void enqueue_messages(std::span<const PeerMessage> messages, const OwnBlock& own, Stream& stream);
   // Schedules by kernels; only if those serve the whole group. enqueue_prepared() starts a prepared schedule;
   // end_prepared() waits for it before it is destroyed.
   PreparedSchedules& prepared() { return prepared_; }

@@ -19,12 +19,6 @@ bool adds_up(Collective operation) {
   return operation == Collective::all_reduce || operation == Collective::reduce_scatter;
 }
 
-// The block of an all_gather or all_to_all that a rank is given.
-ConstRegion given_to(int rank, const CollectiveCall& call, ConstRegion input) {
-  const Bytes block = call.count * bytes_of(call.as.type);
-  return input.slice(call.operation == Collective::all_to_all ? static_cast<Bytes>(rank) * block : 0, block);
-}
-
 // Part `index` of `parts` of an array.
 struct Part {
   Part(Bytes whole, int index, int parts) {
@@ -100,7 +94,6 @@ bool SymmetricEngine::prepare(const GpuAlgorithm&, const CollectiveCall&, bool c
 void SymmetricEngine::enqueue(const GpuAlgorithm&, const CollectiveCall& call, ConstRegion input, Region output,
                               Stream& stream) {
   const Session::ThreadRuns thread_runs(session_);
-  const bool keeps = keep_own_block(call, input, output, stream);
   meet(call, stream);
   if (call.operation == Collective::broadcast) {
     broadcast(call, output, stream);
@@ -110,9 +103,8 @@ void SymmetricEngine::enqueue(const GpuAlgorithm&, const CollectiveCall& call, C
     const Bytes block = call.count * bytes_of(call.as.type);
     add_up(call, input, static_cast<Bytes>(call.rank) * block, output.slice(0, block), stream);
   } else {
-    move_blocks(call, input, stream);
+    move_blocks(call, input, output, stream);
   }
-  if (keeps) stream.wait(*end_);
   kernels_.nod({Description::places, DataType::uint8, ReduceOp::sum, -1, hash_of(call)}, call.ranks, stream);
 }
 
@@ -135,26 +127,25 @@ void SymmetricEngine::spread(const CollectiveCall& call, ConstRegion from, Bytes
       stream.copy(at(peer, call.symmetric_output, offset, from.bytes), from);
 }
 
-// Of all_gather and all_to_all: nobody else reads or writes this rank's own block, so its copy does not wait for
-// others.
-bool SymmetricEngine::keep_own_block(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream) {
-  if (call.operation != Collective::all_gather && call.operation != Collective::all_to_all) return false;
-  const ConstRegion own = given_to(call.rank, call, input);
-  const Region kept = output.slice(static_cast<Bytes>(call.rank) * own.bytes, own.bytes);
-  if (own.data == kept.data) return false;
-  stream.record(*begin_);
-  beside_->wait(*begin_);
-  beside_->copy(kept, own);
-  beside_->record(*end_);
-  return true;
-}
-
-void SymmetricEngine::move_blocks(const CollectiveCall& call, ConstRegion input, Stream& stream) {
+// Of all_gather and all_to_all.
+void SymmetricEngine::move_blocks(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream) {
+  const Bytes block = call.count * bytes_of(call.as.type), mine = static_cast<Bytes>(call.rank) * block;
+  const auto given = [&](int rank) {
+    return input.slice(call.operation == Collective::all_to_all ? static_cast<Bytes>(rank) * block : 0, block);
+  };
+  const ConstRegion own = given(call.rank);
+  const bool keeps = own.data != output.data + mine;
+  if (keeps) {
+    stream.record(*begin_);
+    beside_->wait(*begin_);
+    beside_->copy(output.slice(mine, block), own);
+    beside_->record(*end_);
+  }
   for (int distance = 1; distance < call.ranks; ++distance) {
     const int peer = (call.rank + distance) % call.ranks;
-    const ConstRegion block = given_to(peer, call, input);
-    stream.copy(at(peer, call.symmetric_output, static_cast<Bytes>(call.rank) * block.bytes, block.bytes), block);
+    stream.copy(at(peer, call.symmetric_output, mine, block), given(peer));
   }
+  if (keeps) stream.wait(*end_);
 }
 
 // More than two ranks share the work: the root gives each a part, which it passes on.

@@ -31,9 +31,7 @@ class SymmetricEngine final : public StreamEngine {
   // To the same place of the outputs of the ranks for which `is_for` holds.
   template <typename IsFor>
   void spread(const CollectiveCall& call, ConstRegion from, Bytes offset, Stream& stream, IsFor is_for) const;
-  // Begins the copy of the block that this rank gives itself, if there is one, which ends before end_.
-  bool keep_own_block(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream);
-  void move_blocks(const CollectiveCall& call, ConstRegion input, Stream& stream);
+  void move_blocks(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream);
   void broadcast(const CollectiveCall& call, Region data, Stream& stream);
   void all_reduce(const CollectiveCall& call, ConstRegion input, Region output, Stream& stream);
   // Adds up the inputs of all ranks from `offset` on.

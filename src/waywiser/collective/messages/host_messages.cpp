@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -81,6 +82,7 @@ void run_on_host(const MessageArguments& terms, const JointWork& work) {
     for (std::uint32_t part = 0; part < work.count; ++part)
       parts.emplace_back(
           [&, part] { traps[part] = trap_of(terms, [&] { run_joint_part_on_host<Fit::any>(terms, work, part); }); });
+    if (work.own.bytes != 0) std::memcpy(work.own.to, work.own.from, work.own.bytes);
   }
   for (const std::exception_ptr& trap : traps)
     if (trap) std::rethrow_exception(trap);

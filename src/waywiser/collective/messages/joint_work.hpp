@@ -6,6 +6,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
+#include "waywiser/device/stream.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::messages {
@@ -24,8 +25,22 @@ inline std::uint32_t most_blocks_at_once(std::uint32_t parts, std::uint32_t mult
   return std::min(static_cast<std::uint32_t>(defaults::joint_blocks), multiprocessors);
 }
 
+// What stays at this rank: blocks at the end of the grid copy it, which wait for nobody.
+struct OwnCopy {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint32_t blocks = 0;
+};
+inline constexpr std::uint32_t most_own_blocks = 16, own_bytes_of_block = 256 << 10;
+inline OwnCopy own_copy(const std::byte* from, std::byte* to, std::uint64_t bytes) {
+  const std::uint64_t blocks = (bytes + own_bytes_of_block - 1) / own_bytes_of_block;
+  return {from, to, bytes, static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, most_own_blocks))};
+}
+
 struct JointWork {
   MessagePart parts[most_joint];
+  OwnCopy own;
   std::uint32_t gives = 0, count = 0;
   bool places = false;  // as in MessageWork
   std::uint32_t most_blocks = static_cast<std::uint32_t>(defaults::joint_blocks);
@@ -36,7 +51,7 @@ struct JointWork {
     return parts[part].blocks < share ? parts[part].blocks : share;
   }
   WAYWISER_DEVICE std::uint32_t blocks() const {
-    std::uint32_t all = 0;
+    std::uint32_t all = own.blocks;
     for (std::uint32_t part = 0; part < count; ++part) all += blocks_of(part);
     return all;
   }
@@ -81,8 +96,12 @@ WAYWISER_DEVICE void run_joint_part(Gpu& gpu, const MessageArguments& terms, con
 template <Fit fit, typename Gpu>
 WAYWISER_DEVICE void run_joint(Gpu& gpu, const MessageArguments& terms, const JointWork& work, std::uint32_t index) {
   std::uint32_t part = 0;
-  while (index >= work.blocks_of(part)) index -= work.blocks_of(part++);
-  run_joint_part<fit>(gpu, terms, work, part, index);
+  while (part < work.count && index >= work.blocks_of(part)) index -= work.blocks_of(part++);
+  if (part < work.count) return run_joint_part<fit>(gpu, terms, work, part, index);
+  const OwnCopy& own = work.own;
+  gpu.each_thread([&](unsigned thread) {
+    copy_body(ThreadContext{index, own.blocks, thread, gpu.threads()}, own.to, own.from, own.bytes);
+  });
 }
 
 }  // namespace waywiser::messages

@@ -1,6 +1,7 @@
 #include "waywiser/collective/messages/stream_messages.hpp"
 
 #include <new>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
@@ -105,15 +106,18 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
 }
 
 // A second message with a rank in one direction goes into the next kernel, and so on.
-void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
+void StreamMessages::enqueue(std::span<const PeerMessage> all, const OwnBlock& own, Stream& stream, Seconds deadline) {
   const messages::MessageArguments terms = arguments(stream, deadline);
   std::vector<const PeerMessage*> giving_left, taking_left;
   for (const PeerMessage& each : all) {
     if (each.give.region.bytes != 0) giving_left.push_back(&each);
     if (each.take.region.bytes != 0) taking_left.push_back(&each);
   }
-  while (!giving_left.empty() || !taking_left.empty()) {
+  messages::OwnCopy stays;
+  if (own.from.bytes != 0) stays = messages::own_copy(stream.reach(own.from), stream.reach(own.to), own.from.bytes);
+  while (!giving_left.empty() || !taking_left.empty() || stays.bytes != 0) {
     messages::JointWork work;
+    work.own = std::exchange(stays, {});
     std::uint32_t given = 0, taken = 0;  // ranks, as bits
     std::erase_if(giving_left, [&](const PeerMessage* each) {
       if ((given >> each->rank & 1) != 0) return false;
@@ -134,7 +138,7 @@ void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, S
 }
 
 void StreamMessages::launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream) {
-  work.most_blocks = messages::most_blocks_at_once(work.count, multiprocessors_);
+  work.most_blocks = messages::most_blocks_at_once(std::max(work.count, 1u), multiprocessors_);
   work.failed = on_stream::kept_word(notice());
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)

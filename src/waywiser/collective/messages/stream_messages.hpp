@@ -22,6 +22,12 @@ struct PeerMessage {
   Elements take;
 };
 
+// What a rank gives itself, in two arrays of one length or none.
+struct OwnBlock {
+  ConstRegion from;
+  Region to;
+};
+
 // Messages by kernels between up to 8 ranks whose GPUs reach each other's memory: enqueued, complete when their stream
 // has run them, and replayable in graphs, since the GPUs count the pieces. Between two ranks they arrive in the order
 // of their calls. A sender waits on the GPU if more than a few pieces are in flight.
@@ -46,8 +52,9 @@ class StreamMessages {
   // Enqueues a send and a receive at once; an empty array: only the other one. The peers must be other ranks. Throws
   // like Stream::launch. A kernel that waits in vain for a rank, or that gets a differing message, traps.
   void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
-  // Messages with several ranks at once, in one kernel if there is at most one per rank and direction.
-  void enqueue(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  // Messages with several ranks at once and the copy of `own`, in one kernel if there is at most one message per rank
+  // and direction.
+  void enqueue(std::span<const PeerMessage> messages, const OwnBlock& own, Stream& stream, Seconds deadline);
   // As FusedCollective::keep_context().
   void keep_context(std::uint32_t* word) noexcept { on_stream::keep_context(notice(), word); }
   // The error of a failed message, if any. `stopped`: why stop() was called. Callable from any thread.
