@@ -232,9 +232,7 @@ class Rank {
       // In place, as NCCL's users and ours do; the root's values stay those of rank 0's input.
       made.calls["group"] = [=, this] { group_.broadcast(part(rank_ == 0 ? input_ : output_, count), 0, on); };
       if (bytes >= symmetric_from)
-        made.calls["symmetric"] = [=, this] {
-          group_.broadcast(part(rank_ == 0 ? symmetric_input_ : symmetric_output_, count), 0, on);
-        };
+        made.calls["symmetric"] = [=, this] { group_.broadcast(part(symmetric_output_, count), 0, on); };
       made.calls["nccl"] = [=, this] {
         float* data = rank_ == 0 ? floats(input_) : out;
         nccl_->broadcast(data, data, count);
@@ -402,6 +400,8 @@ class Rank {
   void clear(const Case& made, const std::string& library) {
     check_cuda(cudaMemsetAsync(output_of(library).region().data, 0xee, std::max<Bytes>(made.taken * 4, 1), native()),
                "cudaMemsetAsync");
+    if (made.operation == "broadcast" && library == "symmetric" && rank_ == 0)
+      stream_->copy(symmetric_output_.region().slice(0, made.bytes), input_.region().slice(0, made.bytes));
     if (library == "in place") {
       const Region own = own_block(made.bytes / 4).region;
       stream_->copy(own, input_.region().slice(0, own.bytes));
