@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 PLAIN = "model:CM02,TCP-gamma:0,bandwidth-factor:1,latency-factor:1,weight-S:0,crosstraffic:0"
 MODELS = {"SimGrid, plain": PLAIN, "SimGrid, LV08": "model:LV08", "SimGrid, SMPI": "model:SMPI"}
 ALGORITHMS = {"ring": "ring", "doubling": "recursive_doubling"}  # in simgrid_collectives.cc: in this simulator
-CASES = (("ring", 64), ("ring", 256), ("doubling", 1024), ("doubling", 16384))
+CASES = (("ring", 64), ("ring", 256), ("doubling", 1024), ("doubling", 16384), ("doubling", 24576))
 BYTES = 1 << 20
 LIMIT_S = 300
 

@@ -2,9 +2,9 @@
 // halo exchange's own schedules on the simulator; the computation is the program's memory traffic at the GPU's memory
 // rate (convolution: its operations at the data sheet's peak, if that takes longer), with no overlap of the two. Then
 // the same with what each way of communicating hides behind the computation: see Way.
-//   halo_simulation MACHINE NODES [PROGRAM [tcp]]
+//   halo_simulation MACHINE NODES [PROGRAM]
 // MACHINE: one of python/waywiser/machines, or a file, with a slash; NODES of it in a fat tree. PROGRAM: those whose
-// names begin so. tcp: messages between nodes through host memory, with TCP's latency in place of the network card's.
+// names begin so.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -154,11 +154,8 @@ HaloGrid grid_of(const App& app, const std::vector<std::int64_t>& shape, int ran
   return even_grid(shape, std::vector<std::int64_t>(dimensions, 1), periodic, ranks_per_dimension(app.shape, ranks));
 }
 
-bool by_tcp = false;
-
 Seconds least(const std::function<Seconds(sim::DirectRdma)>& time, int nodes) {
   if (nodes == 1) return time(sim::DirectRdma::on);
-  if (by_tcp) return time(sim::DirectRdma::off);
   return std::min(time(sim::DirectRdma::on), time(sim::DirectRdma::off));
 }
 
@@ -235,9 +232,7 @@ void run(const std::string& machine, int most_nodes, const std::string& program 
   const bool is_file = machine.find('/') != std::string::npos;
   const std::string file = is_file ? machine : package + "machines/" + machine + ".json";
   const Topology topology = topology_from_json(read_json(file), machine);
-  sim::Costs costs = sim::costs_of(topology, read_json(package + "simulator/parts.json"), "parts");
-  if (by_tcp) costs.set("nic.latency", costs["tcp.latency"], "tcp");
-  const sim::NodeModel node(topology, costs);
+  const sim::NodeModel node(topology, sim::costs_of(topology, read_json(package + "simulator/parts.json"), "parts"));
   const int gpus = static_cast<int>(topology.ids("gpu").size());
   const double memory_rate = 3 * node.reduce_rate(), peak = peak_of(machine);
   for (const App& app : programs)
@@ -284,10 +279,9 @@ int main(int count, char** words) try {
     run("dgx-a100", 4);
     return 0;
   }
-  const int nodes = count >= 3 && count <= 5 ? std::atoi(words[2]) : 0;
-  by_tcp = count == 5 && std::string(words[4]) == "tcp";
-  if (nodes < 1 || nodes > 1024 || (count == 5 && !by_tcp))
-    throw Error(ErrorKind::invalid_input, "write a machine and 1 to 1024 nodes: lassen 8 [PROGRAM [tcp]]");
+  const int nodes = count == 3 || count == 4 ? std::atoi(words[2]) : 0;
+  if (nodes < 1 || nodes > 1024)
+    throw Error(ErrorKind::invalid_input, "write a machine and 1 to 1024 nodes: lassen 8 [PROGRAM]");
   run(words[1], nodes, count > 3 ? words[3] : "");
   return 0;
 } catch (const Error& error) {

@@ -5,8 +5,9 @@
 // simgrid_collectives ring|doubling RANKS BYTES RATE LATENCY [--cfg=...]
 //
 // ring: 2 (n - 1) rounds, in each of which every rank sends a block of BYTES / n to the next. doubling: log2 n rounds,
-// in each of which it exchanges all with the rank whose number differs in one bit. A rank begins a round when its
-// messages of the last one have arrived; sums take no time.
+// in each of which it exchanges all with the rank whose number differs in one bit; where n is no power of two, the
+// first pairs of ranks meet before, one of each takes part for both, and gives the other the sum at the end. A rank
+// begins a round when its messages of the last one have arrived; sums take no time.
 
 #include <sys/resource.h>
 
@@ -28,13 +29,36 @@ struct Rank {
   int ranks = 0, rank = 0;
   double bytes = 0;
 
-  void exchange(int to, int from, double size) const {
+  static sg4::Mailbox* between(int from, int to) {
+    return sg4::Mailbox::by_name(std::to_string(from) + ">" + std::to_string(to));
+  }
+  sg4::CommPtr send(int to, double size) const {
     static char payload = 0;
-    auto* const out = sg4::Mailbox::by_name(std::to_string(rank) + ">" + std::to_string(to));
-    auto* const in = sg4::Mailbox::by_name(std::to_string(from) + ">" + std::to_string(rank));
-    const sg4::CommPtr sent = out->put_async(&payload, static_cast<std::uint64_t>(size));
-    in->get<char>();
+    return between(rank, to)->put_async(&payload, static_cast<std::uint64_t>(size));
+  }
+  void receive(int from) const { between(from, rank)->get<char>(); }
+  void exchange(int to, int from, double size) const {
+    const sg4::CommPtr sent = send(to, size);
+    receive(from);
     sent->wait();
+  }
+
+  void doubling() const {
+    int power = 1;
+    while (2 * power <= ranks) power *= 2;
+    const int pairs = ranks - power;
+    const bool in_pair = rank < 2 * pairs;
+    if (in_pair && rank % 2 == 0) {
+      send(rank + 1, bytes)->wait();
+      return receive(rank + 1);
+    }
+    if (in_pair) receive(rank - 1);
+    const int place = in_pair ? rank / 2 : rank - pairs;
+    for (int bit = 1; bit < power; bit *= 2) {
+      const int other = place ^ bit, peer = other < pairs ? 2 * other + 1 : other + pairs;
+      exchange(peer, peer, bytes);
+    }
+    if (in_pair) send(rank - 1, bytes)->wait();
   }
 
   void operator()() const {
@@ -42,7 +66,7 @@ struct Rank {
       for (int round = 0; round < 2 * (ranks - 1); ++round)
         exchange((rank + 1) % ranks, (rank + ranks - 1) % ranks, bytes / ranks);
     else
-      for (int bit = 1; bit < ranks; bit *= 2) exchange(rank ^ bit, rank ^ bit, bytes);
+      doubling();
     finished = sg4::Engine::get_clock();
   }
 };

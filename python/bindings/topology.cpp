@@ -131,6 +131,9 @@ void bind_topology(nb::module_& m) {
           },
           "a"_a, "b"_a, "None when GPU a can reach GPU b's memory directly, else the reason.")
       .def(
+          "has_rdma", [](const Topology& topology, const std::string& nic) { return has_rdma(topology, nic); }, "nic"_a,
+          "False for a network card that only carries TCP.")
+      .def(
           "pair_classes",
           [](const Topology& topology, bool same_place) {
             return pair_groups(topology, same_place ? SamePlace::included : SamePlace::left_out);

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from verb_runs import Run
+
+MACHINES = Path(__file__).parents[2] / "python/waywiser/machines"
 
 
 def report(run: Run, folder: Path, machine: str) -> dict[str, Any]:
@@ -24,20 +27,38 @@ def test_a_mesh_has_the_published_rates(run: Run, tmp_path: Path) -> None:
     assert told["connectivity"][0] == [True] * 5 + [False] * 3
     one_way, both_ways = told["one_way"], told["both_ways"]
     assert one_way["on"][0][1:5] == pytest.approx([24, 24, 48.34, 48.34], rel=0.02) and one_way["on"][0][5] is None
-    assert one_way["off"][0][1:] == pytest.approx([11] * 7, rel=0.1) and one_way["off"][0][0] is None
-    for key in ("one_way", "both_ways", "latency_cpu"):
+    assert one_way["off"][0][1:] == pytest.approx([11] * 7, rel=0.1)
+    for key in ("one_way", "both_ways", "latency_gpu", "latency_cpu"):
         for matrix in told[key].values():
             assert matrix == [list(column) for column in zip(*matrix, strict=True)]  # this mesh is symmetric
     for row in range(8):
         for column in range(8):
             once, twice = one_way["on"][row][column], both_ways["on"][row][column]
-            assert (twice is None) == (once is None or row == column)
-            assert twice is None or once <= twice <= 2 * once * (1 + 1e-9)
+            assert (once is None) == (twice is None) == (not told["connectivity"][row][column])
+            assert twice is None or once * (1 - 1e-9) <= twice <= 2 * once * (1 + 1e-9)
+    gpus = range(8)
+    for matrix in (one_way["off"], both_ways["off"], told["latency_gpu"]["off"], told["latency_cpu"]["off"]):
+        assert all(isinstance(matrix[row][column], float) for row in gpus for column in gpus)
+
+
+def test_every_matrix_beside_the_recorded_one(run: Run, tmp_path: Path) -> None:
+    """Copies without peer access are the driver's own there: slower than the pipeline through pinned memory."""
+    told = report(run, tmp_path, "recorded-4xh200")
+    recorded = json.loads((MACHINES / "recorded-4xh200/peers.json").read_text())
+    most = {
+        ("one_way", "on"): 0.02, ("one_way", "off"): 0.4, ("both_ways", "on"): 0.02, ("both_ways", "off"): 0.45,
+        ("latency_gpu", "on"): 0.25, ("latency_gpu", "off"): 0.3, ("latency_cpu", "on"): 0.1,
+        ("latency_cpu", "off"): 0.25,
+    }  # fmt: skip
+    for (key, access), error in most.items():
+        for row, column in itertools.permutations(range(4), 2):
+            found, there = told[key][access][row][column], recorded[key][access][row][column]
+            assert found == pytest.approx(there, rel=error), (key, access, row, column)
 
 
 def test_a_machine_with_one_gpu_has_one_cell(run: Run, tmp_path: Path) -> None:
     told = report(run, tmp_path, "remote-t4")
-    assert told["connectivity"] == [[True]] and told["one_way"]["off"] == [[None]]
+    assert told["connectivity"] == [[True]] and told["one_way"]["off"] == told["one_way"]["on"] != [[None]]
 
 
 def test_the_tables_say_that_they_are_simulated(run: Run, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_vary_placement(run: Run, tmp_path: Path) -> None:
 # ---- jobs ----
 def job(compute: float, wire: float) -> JobLanes:
     """Computes, then sends."""
-    return JobLanes(Tasks([Task("computes", compute)], [Task("sends", wire, compute=1)]), 1.0)
+    return JobLanes(Tasks([Task("computes", compute)], [Task("sends", wire, compute=1)]))
 
 
 def test_alone_a_step_takes_what_its_answer_says() -> None:
@@ -107,7 +107,7 @@ def test_alone_a_step_takes_what_its_answer_says() -> None:
     for layout in layouts:
         step = Step(load_topology("dgx-a100"), Cluster("dgx-a100", {"nodes": 2}), MODEL, layout, SPEED)
         timed = step.run(lambda *_: None)
-        lanes = JobLanes(tasks_of(step, timed), 1.0)
+        lanes = JobLanes(tasks_of(step, timed), timed.beside)
         run_together([lanes], [{}])
         shared = lanes.shared(timed.total)
         assert shared.mean == pytest.approx(timed.total, rel=1e-9), layout

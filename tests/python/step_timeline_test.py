@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from waywiser.simulator.step_timeline import (
     COMPUTE,
     WIRE,
+    Beside,
     Layer,
     Task,
     Tasks,
@@ -29,7 +30,7 @@ CLOSE = 1e-9
 
 
 def took(tasks: Tasks, slowdown: float = 1.0) -> float:
-    return end_of(two_lanes(*tasks, slowdown))
+    return end_of(two_lanes(*tasks, Beside(slowdown)))
 
 
 @given(times, st.lists(times, min_size=1, max_size=8), slower)
@@ -45,7 +46,7 @@ def test_buckets_are_never_slower_with_overlap(backward: float, buckets: list[fl
 
 def test_a_slowdown_is_of_the_time_in_which_both_run() -> None:
     """10 s of computation in two halves; the bucket of the first one takes 4 s, in which 2 s of work are done."""
-    spans = two_lanes(*bucketed(10, [4, 1], True), 2)
+    spans = two_lanes(*bucketed(10, [4, 1], True), Beside(2))
     assert [(span.lane, span.end) for span in spans] == [(COMPUTE, 5), (WIRE, 9), (COMPUTE, 12), (WIRE, 13)]
 
 

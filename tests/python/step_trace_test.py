@@ -14,16 +14,20 @@ from verb_runs import Run
 
 from waywiser.errors import InputError
 from waywiser.simulator.cluster import Cluster
-from waywiser.simulator.profiler_trace import Traced, read_trace
+from waywiser.simulator.profiler_trace import read_trace
 from waywiser.simulator.step import Step
 from waywiser.simulator.step_speed import Speed, work_of
 from waywiser.simulator.step_trace import trace_of
+from waywiser.simulator.traced import BACKWARD, FORWARD, OPTIMIZER, Kernels, traced_of
 from waywiser.simulator.training import Layout, Model
 from waywiser.topology import load_topology
 
 RECORDED = Path(__file__).parents[2] / "docs/recorded/step-h200.json.gz"
 MODEL = Model(1_000_000_000, 16, 2048, 1024, 64)
-TRACED = Traced(0.1, 0.2, 0.03, 0.0, 2, 64)
+KERNELS = {
+    FORWARD: Kernels(0.07, 0.03), BACKWARD: Kernels(0.1, 0.09, 0.01), OPTIMIZER: Kernels(0, 0.03),
+}  # fmt: skip
+TRACED = traced_of(KERNELS, 2, 64)
 
 
 def made_up(first: float = 0) -> list[dict[str, Any]]:
@@ -152,9 +156,9 @@ def test_the_verb_reads_and_writes_traces(run: Run, tmp_path: Path) -> None:
     speed = f"trace={RECORDED},sequences=8,slowdown=1.5"
     code, out, err = run(*words, "--gpu", speed, "--trace", str(tmp_path / "step.json"))
     assert code == 0, err
-    assert "8 sequences on one GPU: forward" in out.replace("\n", " ") and "1.5 times as slowly" in out.replace(
+    assert "8 sequences on one GPU: forward" in out.replace(
         "\n", " "
-    )
+    ) and "it computes 1.5 times as slowly" in out.replace("\n", " ")
     told = json.loads((tmp_path / "step.json").read_text())
     assert told["otherData"]["simulated"] is True
     code, out, _ = run(*words, "--gpu", speed, "--json")
@@ -185,3 +189,13 @@ def test_bad_input_is_one_line(run: Run, option: str, value: str, said: str) -> 
     words = ["simulate", "step", "--machine", "dgx-a100", "--model", "parameters=1.3e9,layers=24,batch=64"]
     code, out, err = run(*words, option, value)
     assert (code, out) == (2, "") and said in err.strip().splitlines()[-1]
+
+
+def test_a_trace_that_waits_for_its_host_is_told_of(run: Run, tmp_path: Path) -> None:
+    """10 of 80 us."""
+    words = ["simulate", "step", "--machine", "dgx-a100", "--nodes", "1", "--model", "parameters=1e8,layers=4,batch=64"]
+    code, out, err = run(*words, "--gpu", f"trace={written(tmp_path, made_up())},sequences=8")
+    assert code == 0, err
+    assert "for its host, which the profiler slows: no measure of the step" in " ".join(out.split())
+    code, out, _ = run(*words, "--gpu", f"trace={RECORDED},sequences=8")
+    assert code == 0 and "for its host" not in " ".join(out.split())

@@ -115,6 +115,7 @@ class RandomMachine {
 
   void add_nics() {
     made_up::add(topology, "network0", "network", -1);
+    if (between(0, 3) == 0) topology.devices.back().name = "Ethernet";  // no RDMA
     const int nics = between(1, std::max(2, gpus_));
     for (int nic = 0; nic < nics; ++nic) {
       const std::string id = "nic" + std::to_string(nic);

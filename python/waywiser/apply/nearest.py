@@ -9,9 +9,8 @@ LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def rdma_nics(machine: Machine) -> list[str]:
-    """The NICs with RDMA: those with the name of an RDMA device, not of an interface."""
-    devices = (machine.topology.device(nic) for nic in machine.topology.ids("nic"))
-    return [device.id for device in devices if device.attributes.get("interface") != device.name]
+    """The NICs with RDMA."""
+    return [nic for nic in machine.topology.ids("nic") if machine.topology.has_rdma(nic)]
 
 
 def near_nics(machine: Machine) -> dict[str, list[str]]:

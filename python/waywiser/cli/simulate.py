@@ -30,7 +30,7 @@ from waywiser.simulator.step_changes import as_json as step_json
 from waywiser.simulator.step_changes import changes
 from waywiser.simulator.step_jobs import Jobs, jobs_json
 from waywiser.simulator.step_trace import trace_of, trace_of_jobs
-from waywiser.simulator.sweep import OPERATIONS, WAY, Sweep, best_settings
+from waywiser.simulator.sweep import OPERATIONS, Sweep, best_settings
 
 
 def simulate(
@@ -58,11 +58,11 @@ def simulate(
         typer.Option("--set", metavar="NAME=VALUE", help="Change a setting: nic=ndr400, gdr=off."),
     ] = None,
     pair: Annotated[
-        str, typer.Option(metavar="SRC-to-DST", help="Places on the first and last node.")
+        str, typer.Option(metavar="SRC-to-DST,...", help="Places on the first and last node; several: all at once.")
     ] = "gpu0-to-gpu0",
     path: Annotated[
         str, typer.Option(metavar="PATH", help="A path other than UCX over RDMA: 'copy_engine', within one node.")
-    ] = WAY,
+    ] = "",
     order: Annotated[
         str, typer.Option(metavar="LIST", help="For a collective: the GPUs of a node's ranks, 0,3,2,1.")
     ] = "",
@@ -105,9 +105,8 @@ def simulate(
                 return _jobs(Jobs((step, second_step_of(spec, step))), trace, as_json)
             return _step(step, trace, as_json)
         if what in OPERATIONS:
-            sweep = sweep_of(spec, what, sizes or "8..64M", words_in(vary), fixed, pair)
-            sweep.way = path
-            return _transfer(sweep, pair, plot, trace, as_json)
+            sweep = sweep_of(spec, what, sizes or "8..64M", words_in(vary), fixed, pair, path)
+            return _transfer(sweep, plot, trace, as_json)
         _collective(
             spec,
             what,
@@ -126,7 +125,7 @@ def simulate(
         raise InputError(spec.located(str(error))) from None
 
 
-def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as_json: bool) -> None:
+def _transfer(sweep: Sweep, plot: Path | None, trace: Path | None, as_json: bool) -> None:
     from waywiser import terminal
     from waywiser.progress import bar
     from waywiser.report import simulated
@@ -134,8 +133,10 @@ def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as
     sweep.trace = trace is not None
     with bar("simulating") as show:
         curves = sweep.run(show)
-    where = f"between two {sweep.topology.name}" if sweep.remote() else f"by {sweep.way} within {sweep.topology.name}"
-    title = f"{sweep.operation} {pair.replace('-to-', '>')} {where}"
+    name, pairs = sweep.topology.name, sweep.pairs()
+    where = f"between two {name}" if sweep.remote() else f"by {sweep.path()} within {name}"
+    which = f"{sweep.source}>{sweep.destination}" if len(pairs) == 1 else f"of {len(pairs)} pairs at once"
+    title = f"{sweep.operation} {which} {where}"
     if trace is not None:
         _write_trace(trace, curves[-1].trace or {})
     if plot is not None:
@@ -146,7 +147,7 @@ def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as
         typer.echo(json.dumps({"simulated": True, **told}, indent=1))
         return
     terminal.print_result(simulated.curves_table(curves, sweep.sizes, title))
-    if len(curves) > 1:
+    if len(sweep.settings()) > 1:
         terminal.print_result(simulated.best_table(curves, sweep.sizes, "Best setting by size"))
     simulated.print_assumed(sweep.assumed)
 

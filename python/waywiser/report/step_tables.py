@@ -13,13 +13,17 @@ from waywiser.simulator.collectives import Case
 from waywiser.simulator.step import Step, Timed, chosen_words
 from waywiser.simulator.step_changes import Change
 from waywiser.simulator.step_jobs import Meeting, Shared
+from waywiser.simulator.step_timeline import ALONE
+from waywiser.simulator.traced import Traced
 from waywiser.simulator.training import PLACEMENTS
 from waywiser.terminal import add, table
 from waywiser.units import format_bytes, format_percent, format_seconds
 
+_MUCH = 0.1  # of a step in which its GPU waits
+
 
 def tables(step: Step, timed: Timed, others: Sequence[Change]) -> Iterator[Table | Text]:
-    yield Text(_asked(step))
+    yield Text(_asked(step) + _slower(timed))
     yield _parts(timed)
     if timed.calls:
         yield Text()
@@ -51,10 +55,23 @@ def _asked(step: Step) -> str:
         forward, backward, optimizer, idle = (format_seconds(seconds) for seconds in passes)
         rate = (
             f"{traced.sequences} sequences on one GPU: forward {forward}, backward {backward}, optimizer {optimizer}, "
-            f"in which it waited {idle} ({speed.source}, {traced.steps} steps)"
+            f"in which it waited {idle}{_much(traced)} ({speed.source}, {traced.steps} steps)"
         )
-    slower = f"; {speed.slowdown:g} times as slowly while it communicates" if speed.slowdown > 1 else ""
-    return f"{shape}; {batch}; {ways}; {rate}{slower}"
+    return f"{shape}; {batch}; {ways}; {rate}"
+
+
+def _much(traced: Traced) -> str:
+    """A trace whose GPU waits for its host is of a slower host: the profiler works there, too."""
+    total = traced.forward + traced.backward + traced.optimizer
+    return " for its host, which the profiler slows: no measure of the step" if traced.idle > _MUCH * total else ""
+
+
+def _slower(timed: Timed) -> str:
+    if timed.beside == ALONE:
+        return ""
+    compute, wire = timed.beside
+    sends = f", and communicates {wire:.3g} times as slowly" if wire > 1 else ""
+    return f"; while it does both, it computes {compute:.3g} times as slowly{sends}"
 
 
 def _parts(timed: Timed) -> Table:

@@ -13,10 +13,12 @@ so time in which the GPU waits is not known and left out.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
+from waywiser.simulator.traced import BACKWARD, FORWARD, OPTIMIZER, Kernels, is_product
+
 _COMPUTES = 4  # a type of node
 _ID, _NAME, _TYPE, _CALLERS, _BEFORE, _MICROS, _ATTRIBUTE = 1, 2, 3, 4, 5, 7, 10
 _WORD, _FLAG = 1, 27  # of an attribute: its name, a value that is true or false
@@ -29,10 +31,10 @@ Value = int | bytes
 
 
 @dataclass(frozen=True)
-class Micros:
-    """Microseconds of all steps of a file, by phase."""
+class Chakra:
+    """What each phase of a step consists of: the mean of `steps` steps."""
 
-    took: dict[str, float]
+    took: dict[str, Kernels]
     steps: int
 
 
@@ -56,17 +58,19 @@ def is_chakra(data: bytes) -> bool:
         return False
 
 
-def read_chakra(data: bytes) -> Micros:
+def read_chakra(data: bytes) -> Chakra:
     """Raises ValueError: not such a file."""
     nodes = dict(_node(message) for number, message in enumerate(_messages(data)) if number > 0)
     known = any(node.on_gpu is not None for node in nodes.values())
     first = next((nodes[name].thread for name in sorted(nodes) if not nodes[name].on_gpu), None)
-    took = dict.fromkeys((FORWARD, BACKWARD, OPTIMIZER), 0.0)
+    micros = dict.fromkeys(itertools.product((FORWARD, BACKWARD, OPTIMIZER), (True, False)), 0.0)
     for name, node in nodes.items():
         if node.kind == _COMPUTES and (node.on_gpu or not known):
-            took[_phase(name, nodes, first)] += node.micros
-    steps = sum(node.name.startswith(_STEP) for node in nodes.values())
-    return Micros(took, max(1, steps))
+            micros[_phase(name, nodes, first), is_product(node.name)] += node.micros
+    steps = max(1, sum(node.name.startswith(_STEP) for node in nodes.values()))
+    each = {key: took * 1e-6 / steps for key, took in micros.items()}
+    phases = (FORWARD, BACKWARD, OPTIMIZER)
+    return Chakra({phase: Kernels(each[phase, True], each[phase, False]) for phase in phases}, steps)
 
 
 def _phase(name: int, nodes: dict[int, _Node], first: int | None) -> str:

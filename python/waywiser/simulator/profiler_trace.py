@@ -13,31 +13,20 @@ import json
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from waywiser.errors import InputError
 from waywiser.files import read_bytes
-from waywiser.simulator.chakra_trace import BACKWARD, FORWARD, OPTIMIZER, Micros, is_chakra, read_chakra
+from waywiser.simulator.chakra_trace import Chakra, is_chakra, read_chakra
+from waywiser.simulator.traced import BACKWARD, FORWARD, OPTIMIZER, Kernels, Traced, is_product, traced_of
 
 _ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 _MOST_BYTES = 1 << 30  # of a trace
 _GZIP, _GZIP_BITS = b"\x1f\x8b", 31
 
 Interval = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Traced:
-    """Seconds of a GPU's computation in a step: the mean of `steps` steps. `sequences` were in it."""
-
-    forward: float
-    backward: float
-    optimizer: float
-    idle: float  # of them: no kernel ran
-    steps: int
-    sequences: int
 
 
 class _Spans:
@@ -84,11 +73,10 @@ def read_trace(file: Path, sequences: int) -> Traced:
     return _of_chakra(chakra, where, sequences) if chakra else _Reader(found, where).traced(sequences)
 
 
-def _of_chakra(found: Micros, where: str, sequences: int) -> Traced:
-    each = {phase: micros * 1e-6 / found.steps for phase, micros in found.took.items()}
-    if not each[BACKWARD]:
+def _of_chakra(found: Chakra, where: str, sequences: int) -> Traced:
+    if not found.took[BACKWARD].seconds:
         raise InputError(f"{where}: no kernel of a backward pass in it, or no durations")
-    return Traced(each[FORWARD], each[BACKWARD], each[OPTIMIZER], 0.0, found.steps, sequences)
+    return traced_of(found.took, found.steps, sequences)
 
 
 @dataclass(frozen=True)
@@ -116,6 +104,21 @@ def _event(event: Any) -> _Event | None:
 
 def _of_nccl(event: _Event) -> bool:
     return event.name.startswith(("ncclDevKernel", "ncclKernel"))
+
+
+class _Passes:
+    """Microseconds of all steps, by phase."""
+
+    def __init__(self) -> None:
+        self.took = {phase: Kernels(0.0, 0.0) for phase in (FORWARD, BACKWARD, OPTIMIZER)}
+
+    def add(self, phase: str, kernel: _Event, took: float, waited: float = 0.0) -> None:
+        product = is_product(kernel.name)
+        self.took[phase] = self.took[phase].plus(Kernels(took * product, took * (not product), waited))
+
+    def of(self, phase: str, steps: int) -> Kernels:
+        products, others, waits = (micros * 1e-6 / steps for micros in astuple(self.took[phase]))
+        return Kernels(products, others, waits)
 
 
 class _Reader:
@@ -153,8 +156,7 @@ class _Reader:
         if not self.steps:
             raise InputError(f"{self.where}: no ProfilerStep# in it: call step() of the profiler after each step")
         first = min(1, len(self.steps) - 1)
-        took = dict.fromkeys((FORWARD, BACKWARD, OPTIMIZER), 0.0)
-        idle, reached, some = 0.0, None, False
+        passes, reached = _Passes(), None
         for kernel in self.kernels:
             launch = self.launches.get(kernel.launch)
             if launch is None or _of_nccl(kernel):
@@ -163,16 +165,13 @@ class _Reader:
             if reached is not None and number >= first and kernel.end > reached:
                 waited = max(0.0, kernel.begin - reached)
                 waited -= self.nccl.within(reached, kernel.begin) if waited else 0.0
-                took[self._phase(launch)] += waited + kernel.end - max(kernel.begin, reached)
-                idle += waited
-                some = True
+                passes.add(self._phase(launch), kernel, kernel.end - max(kernel.begin, reached), waited)
             elif reached is None and number >= first:
-                took[self._phase(launch)] += kernel.end - kernel.begin
-                some = True
+                passes.add(self._phase(launch), kernel, kernel.end - kernel.begin)
             reached = kernel.end if reached is None else max(reached, kernel.end)
-        if not some or not took[BACKWARD]:
-            what = "kernel of a backward pass" if some else "kernel of a step"
-            raise InputError(f"{self.where}: no {what} in it: profile with activities=[CPU, CUDA]")
         count = len(self.steps) - first
-        each = {phase: micros * 1e-6 / count for phase, micros in took.items()}
-        return Traced(each[FORWARD], each[BACKWARD], each[OPTIMIZER], idle * 1e-6 / count, count, sequences)
+        made = {phase: passes.of(phase, count) for phase in (FORWARD, BACKWARD, OPTIMIZER)}
+        if not made[BACKWARD].seconds:
+            what = "kernel of a backward pass" if any(one.seconds for one in made.values()) else "kernel of a step"
+            raise InputError(f"{self.where}: no {what} in it: profile with activities=[CPU, CUDA]")
+        return traced_of(made, count, sequences)

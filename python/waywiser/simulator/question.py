@@ -18,7 +18,7 @@ from waywiser.simulator.costs import settings_in
 from waywiser.simulator.placement import PLACEMENTS, places_of
 from waywiser.simulator.step import Step
 from waywiser.simulator.step_speed import speed_in
-from waywiser.simulator.sweep import VARIED, Sweep
+from waywiser.simulator.sweep import INSIDE, VARIED, Sweep
 from waywiser.simulator.training import layout_in, model_in
 from waywiser.simulator.variants import AXES, variants_of
 from waywiser.topology import load_topology
@@ -57,16 +57,19 @@ def settings_of(spec: Cluster, texts: list[str], collective: bool) -> dict[str, 
     return fixed
 
 
-def sweep_of(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[str, str], pair: str) -> Sweep:
-    source, arrow, destination = pair.replace("-to-", ">").partition(">")
-    if not arrow:
-        raise InputError(f"--pair {pair!r}: write two places, such as gpu0-to-gpu0")
+def sweep_of(
+    spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[str, str], pair: str, path: str
+) -> Sweep:
+    """One transfer, or several at once, between the first and the last node; of one node alone: within it."""
+    pairs = place_pairs(pair)
+    if len(pairs) > 1 and what != "bandwidth":
+        raise InputError(f"--pair {pair!r}: several at once are for bandwidth; each direction is a pair of its own")
     topology = load_topology(spec.machine)
     _say_port(spec, topology)
     spec.check_size(max(1, len(topology.ids("gpu"))))
     others = [load_topology(machine) for machine in spec.others]
     last = [topology, *others][spec.network["types"][-1]] if others else topology
-    for place, machine in ((source, topology), (destination, last)):
+    for place, machine in [end for one in pairs for end in zip(one, (topology, last), strict=True)]:
         if place not in machine.places():
             raise InputError(f"--pair {pair!r}: {place!r} is not in {machine.name}: {', '.join(machine.places())}")
     if "nodes" in vary:
@@ -74,9 +77,21 @@ def sweep_of(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[
     if "pxn" in fixed:
         raise InputError("--set pxn is for collectives: a transfer takes the NICs beside its GPUs")
     network = {**spec.network, "nodes": max(2, spec.network["nodes"])}
-    sweep = Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
-    sweep.others = others
+    sweep = Sweep(topology, network, what, sizes_in(sizes), vary, fixed, *pairs[0], spec.costs)
+    sweep.others, sweep.beside = others, pairs[1:]
+    sweep.way = path or (INSIDE if spec.nodes == 1 else "")
     return sweep
+
+
+def place_pairs(text: str) -> list[tuple[str, str]]:
+    """ "gpu0-to-gpu1,gpu2>gpu3" -> places. Raises InputError."""
+    found = [one.replace("-to-", ">").split(">") for one in words_in(text)]
+    if not found or any(len(one) != 2 for one in found):
+        raise InputError(f"--pair {text!r}: write two places, such as gpu0-to-gpu0, or several such pairs")
+    pairs = [(source, destination) for source, destination in found]
+    if len(set(pairs)) < len(pairs):
+        raise InputError(f"--pair {text!r}: a pair is there twice")
+    return pairs
 
 
 def collective_of(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from waywiser.errors import UnavailableError
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.collectives import NCCL, Case, Collective
+from waywiser.simulator.costs import costs_json
+from waywiser.simulator.step_contention import Costs, beside, costs_of, memory_rate
 from waywiser.simulator.step_groups import (
     Groups,
     data_groups,
@@ -20,7 +23,9 @@ from waywiser.simulator.step_groups import (
 )
 from waywiser.simulator.step_speed import NO_WORK, Speed, Work, work_of
 from waywiser.simulator.step_timeline import (
+    ALONE,
     NO_TASKS,
+    Beside,
     Layer,
     Span,
     Tasks,
@@ -30,6 +35,7 @@ from waywiser.simulator.step_timeline import (
     sharded,
     two_lanes,
 )
+from waywiser.simulator.traced import BACKWARD, FORWARD, Kernels
 from waywiser.simulator.training import BYTES_OF_STATE, Layout, Model
 from waywiser.stages import Show
 
@@ -66,6 +72,7 @@ class Timed:
     micro_batches: int = 1
     last: tuple[Span, ...] = ()  # of the last backward pass with its gradients; sharded: of each micro-batch
     tasks: Tasks = NO_TASKS  # that `last` shows
+    beside: Beside = ALONE  # of computation and what data parallelism sends
 
     @property
     def exposed(self) -> float:
@@ -109,12 +116,12 @@ class Step:
         # Of a micro-batch in one stage. What a forward pass sends within a layer, the backward pass sends, too.
         share = (1 - model.forward_share) * each
         passes = ((work.forward + each - share) / micro_batches, (work.backward + share) / micro_batches)
-        data, tasks, calls = self._data(micro_batches, *passes, show)
-        spans = two_lanes(*tasks, self.speed.slowdown)
+        data, tasks, slower, calls = self._data(micro_batches, *passes, show)
+        spans = two_lanes(*tasks, slower)
         found = [call for some in within.values() for call in some] + ([exchange] if exchange else []) + calls
         return Timed(
             work.total, took["tensor"], wait, bubble, data, tuple(found), took["sequence"], took["expert"],
-            work, micro_batches, tuple(spans), tasks,
+            work, micro_batches, tuple(spans), tasks, slower,
         )  # fmt: skip
 
     def state_bytes(self) -> int:
@@ -196,12 +203,14 @@ class Step:
         size, times = self._activations() // layout.tensor, 2 * micro_batches * layout.interleave
         return self._call("stages", "all_gather", stage_groups(layout, self._gpus()), 2 * size, times, show)
 
-    def _data(self, micro_batches: int, forward: float, backward: float, show: Show) -> tuple[float, Tasks, list[Call]]:
-        """What data parallelism adds to all micro-batches, in seconds, and the tasks of one."""
+    def _data(
+        self, micro_batches: int, forward: float, backward: float, show: Show
+    ) -> tuple[float, Tasks, Beside, list[Call]]:
+        """What data parallelism adds to all micro-batches, in seconds; the tasks of one; how they slow each other."""
         model, layout = self.model, self.layout
         if layout.replicas == 1:
-            return 0.0, NO_TASKS, []
-        groups, slowdown = data_groups(layout, self._gpus()), self.speed.slowdown
+            return 0.0, NO_TASKS, ALONE, []
+        groups = data_groups(layout, self._gpus())
         parts = layout.tensor * layout.pipeline
         own = (model.parameters - (model.of_experts if layout.expert > 1 else 0)) // parts
         if layout.shard:
@@ -210,17 +219,42 @@ class Step:
             scatter = self._call("gradients", "reduce_scatter", groups, size * model.gradient, times, show)
             layer = Layer(forward / model.layers, backward / model.layers, gather.seconds, scatter.seconds)
             tasks = sharded(model.layers, layer, layout.overlap)
-            end = end_of(two_lanes(*tasks, slowdown))
-            return (end - forward - backward) * micro_batches, tasks, [gather, scatter]
-        calls = [self._gradients("gradients", groups, own * model.gradient, show)]
+            slower = self._beside(groups)
+            end = end_of(two_lanes(*tasks, slower))
+            return (end - forward - backward) * micro_batches, tasks, slower, [gather, scatter]
+        calls, slowed_in = [self._gradients("gradients", groups, own * model.gradient, show)], groups
         if layout.expert > 1 and layout.replicas > layout.expert:
             of_experts = model.of_experts // layout.expert // parts * model.gradient
             groups = same_expert_groups(layout, self._gpus())
             calls.append(self._gradients("gradients of experts", groups, of_experts, show))
         buckets = [call.seconds for call in calls for _ in range(call.times)]
         names = [call.name for call in calls for _ in range(call.times)]
-        tasks = bucketed(backward, buckets, layout.overlap, names)
-        return end_of(two_lanes(*tasks, slowdown)) - backward, tasks, calls
+        divided = self._divided(sum(call.size * call.times for call in calls))
+        tasks = bucketed(backward + divided, buckets, layout.overlap, names)
+        slower = self._beside(slowed_in, divided)
+        return end_of(two_lanes(*tasks, slower)) - backward, tasks, slower, calls
+
+    def _divided(self, size: int) -> float:
+        """Seconds in which DDP divides gradients by the number of replicas, which no trace of one GPU has: it loads and
+        stores each once (PyTorch, torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense)."""
+        rate = memory_rate(self.topology, self._costs) if self.speed.traced else 0.0
+        return 2 * size / rate if rate else 0.0
+
+    def _beside(self, groups: Groups, divided: float = 0.0) -> Beside:
+        """Of the passes of a trace and what data parallelism sends meanwhile; `divided`: seconds, in a backward
+        pass."""
+        traced = self.speed.traced
+        if self.speed.slowdown is not None or traced is None:
+            return Beside(self.speed.slowdown or 1.0)
+        kernels = traced.kernels[BACKWARD]
+        if self.layout.shard:
+            kernels = kernels.plus(traced.kernels[FORWARD])
+        share = work_of(self.model, self.layout, self.speed).backward / traced.backward
+        return beside(kernels.plus(Kernels(0.0, divided / share)), self._costs, groups.nodes == 1)
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return costs_of(self.topology, costs_json(self.cluster.costs, self.topology.name))
 
     def _gradients(self, name: str, groups: Groups, size: int, show: Show) -> Call:
         count = max(1, -(-size // self.layout.bucket))

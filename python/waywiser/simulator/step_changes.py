@@ -73,6 +73,7 @@ def as_json(step: Step, timed: Timed, others: Sequence[Change]) -> dict[str, Any
         "gpu": asdict(step.speed),
         "state_bytes": step.state_bytes(),
         **_seconds(timed),
+        "beside": timed.beside._asdict(),
         "collectives": [call.as_json() for call in timed.calls],
         "changes": [{"change": one.name, **_seconds(one.timed)} for one in others],
         "assumed": step.assumed,

@@ -17,7 +17,7 @@ from waywiser.errors import InputError
 from waywiser.simulator.assumptions import Assumption, added
 from waywiser.simulator.costs import costs_json
 from waywiser.simulator.step import Call, Step, Timed
-from waywiser.simulator.step_timeline import COMPUTE, WIRE, Span, Task, Tasks
+from waywiser.simulator.step_timeline import ALONE, COMPUTE, WIRE, Beside, Span, Task, Tasks
 
 _LEAST_STEPS, _MOST_EVENTS = 9, 2_000_000
 _MOST_GROUPS, _MOST_TASKS = 16, 50_000
@@ -64,9 +64,7 @@ class Jobs:
                     times = self._beside(own, call, beside)
                     slower[own][call.name, beside.name] = times
                     self.meetings.append(Meeting(own + 1, call.name, beside.name, times))
-        lanes = [
-            JobLanes(tasks_of(step, one), step.speed.slowdown) for step, one in zip(self.steps, timed, strict=True)
-        ]
+        lanes = [JobLanes(tasks_of(step, one), one.beside) for step, one in zip(self.steps, timed, strict=True)]
         run_together(lanes, slower)
         first, second = (job.shared(one.total) for job, one in zip(lanes, timed, strict=True))
         return first, second
@@ -159,9 +157,9 @@ class _Lane:
 class JobLanes:
     """Its lanes, step after step."""
 
-    def __init__(self, tasks: Tasks, slowdown: float) -> None:
+    def __init__(self, tasks: Tasks, beside: Beside = ALONE) -> None:
         self.compute, self.wire = _Lane(COMPUTE, tasks.compute), _Lane(WIRE, tasks.wire)
-        self.slowdown = slowdown
+        self.beside = beside
         self.ends: list[float] = []
         self.spans: list[Span] = []
 
@@ -195,12 +193,14 @@ def run_together(jobs: Sequence[JobLanes], slower: Sequence[Slower]) -> None:
         running: list[tuple[float, JobLanes, _Lane, float]] = []
         for number, job in enumerate(jobs):
             wire = job.wire.running
+            both = wire and job.compute.running and min(job.wire.left, job.compute.left) > 0
+            slower_compute, slower_wire = job.beside if both else ALONE
             if job.compute.running:
-                rate = 1 / job.slowdown if wire and job.wire.left > 0 else 1.0
+                rate = 1 / slower_compute
                 running.append((job.compute.left / rate, job, job.compute, rate))
             if wire:
                 others = [one.wire.running for place, one in enumerate(jobs) if place != number]
-                rate = 1.0
+                rate = 1 / slower_wire
                 for other in others:
                     rate /= slower[number][wire.name, other.name] if other else 1.0
                 running.append((job.wire.left / rate, job, job.wire, rate))

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.errors import InputError
-from waywiser.simulator.profiler_trace import Traced, read_trace
+from waywiser.simulator.profiler_trace import read_trace
 from waywiser.simulator.step_words import number, pairs_in, whole
+from waywiser.simulator.traced import Traced
 from waywiser.simulator.training import PRECISIONS, Layout, Model
 from waywiser.topology.data_sheets import peak_of
 
@@ -24,7 +25,7 @@ class Speed:
     peak: float
     utilisation: float
     source: str
-    slowdown: float = 1.0  # of computation while the GPU communicates
+    slowdown: float | None = None  # of computation while the GPU communicates; None: by the kernels of a trace
     traced: Traced | None = None
 
     @property
@@ -39,8 +40,8 @@ def speed_in(text: str, topology: Any, model: Model, layout: Layout) -> Speed:
     Raises InputError."""
     option = "--gpu"
     found = pairs_in(text, option, _SPEED)
-    slowdown = number(found, "slowdown", option, 1, 100)
-    if slowdown < 1:
+    slowdown = number(found, "slowdown", option, 1, 100) if "slowdown" in found else None
+    if slowdown is not None and slowdown < 1:
         raise InputError(f"{option}: slowdown must be at least 1, not {slowdown:g}")
     if "trace" in found:
         if found.keys() & {"peak", "utilisation"}:

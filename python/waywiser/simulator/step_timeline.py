@@ -1,7 +1,7 @@
 """Computation and communication of a training step in time: what one hides of the other. Values only.
 
-A GPU computes and communicates at once, each one thing after the other. While it communicates it computes `slowdown`
-times as slowly; that communication slows down, too, is not modelled.
+A GPU computes and communicates at once, each one thing after the other. While it does both, each takes some times as
+long: see Beside.
 """
 
 from __future__ import annotations
@@ -11,6 +11,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 COMPUTE, WIRE = "computation", "communication"
+
+
+class Beside(NamedTuple):
+    """How many times as long computation and communication take while both run; at least 1."""
+
+    compute: float = 1.0
+    wire: float = 1.0
+
+
+ALONE = Beside()
 
 
 class Task(NamedTuple):
@@ -55,14 +65,15 @@ class _Lane:
         return span
 
 
-def two_lanes(compute: Sequence[Task], wire: Sequence[Task], slowdown: float = 1.0) -> list[Span]:
+def two_lanes(compute: Sequence[Task], wire: Sequence[Task], beside: Beside = ALONE) -> list[Span]:
     """When each task ran, in the order of their ends. Raises ValueError: tasks wait for each other."""
     lanes = _Lane(COMPUTE, compute), _Lane(WIRE, wire)
     now, spans = 0.0, []
     while any(lane.done < len(lane.tasks) for lane in lanes):
         for lane in lanes:
             lane.begin(now, lanes[0].done, lanes[1].done)
-        rates = 1 / slowdown if lanes[1].runs and lanes[1].left > 0 else 1.0, 1.0
+        both = all(lane.runs and lane.left > 0 for lane in lanes)
+        rates = [1 / factor if both else 1.0 for factor in beside]
         running = [(lane, rate) for lane, rate in zip(lanes, rates, strict=True) if lane.runs]
         if not running:
             raise ValueError("tasks wait for each other")

@@ -28,7 +28,7 @@ int add_other_job(World& world, const RankRoutes& routes, const CollectiveTrial&
       const int other = (node + world.nodes() / 2) % world.nodes();
       const TimedRoute route =
           routes.route(node * routes.ranks_of_node() + sender, other * routes.ranks_of_node() + sender);
-      world.engine().transfer(route.uses, no_cap, bytes, route.latency, nobody, 0);
+      world.engine().transfer(route.uses, route.cap, bytes, route.latency, nobody, 0);
     }
   return world.nodes() * senders;
 }
@@ -82,6 +82,8 @@ Tried run_once(const NodeModel& node, const ClusterSpec& cluster, const Collecti
   if (by_switches && (!cluster.in_network_reduction || trial.operation != Collective::all_reduce))
     throw Error(ErrorKind::unavailable,
                 trial.algorithm + ": the switches of the cluster do not reduce; write in_network_reduction: yes");
+  if (by_switches && world.by_tcp())
+    throw Error(ErrorKind::unavailable, trial.algorithm + ": plain Ethernet does not reduce: it needs cards with RDMA");
   const std::unique_ptr<ReadyCollective> beside = other_job(world, trial);
   if (by_switches || of_nvls(trial.algorithm)) {
     if (beside != nullptr) beside->run().repeat();

@@ -53,6 +53,8 @@ Program ucx_local_program(const TimedTransfer& transfer);
 Program ucx_remote_program(const TimedTransfer& transfer);
 Program ucx_shared_program(const TimedTransfer& transfer);
 Program ucx_staged_program(const TimedTransfer& transfer);
+// The NICs that UCX takes at one end of the path. Throws unavailable: there is none of the name that the path says.
+std::vector<std::string> rails_at(const TimedTransfer& transfer, const Spot& spot);
 // UCX from the host memory beside one end to that beside the other.
 Leg host_wire(const TimedTransfer& transfer);
 

@@ -128,12 +128,14 @@ class HeadLegs {
         const int parent = node_of_tree(tree, nodes_, node).parent;
         if (parent < 0) continue;
         const int own = node * of_node_ + head_, other = parent * of_node_ + head_;
-        add(leg.uses, back ? routes_.route(other, own) : routes_.route(own, other), 0.5);
+        const TimedRoute edge = back ? routes_.route(other, own) : routes_.route(own, other);
+        add(leg.uses, edge, 0.5);
+        leg.cap = std::min(leg.cap, edge.cap / 0.5);
       }
     merge(leg.uses);
     const int ranks = nodes_ * of_node_;
     const double rail = costs[nodes_ == 2 ? "nccl.nvls_tree_rate_of_two" : "nccl.nvls_tree_rate_of_more"];
-    if (rail > 0) leg.cap = rail * ranks / (2.0 * (ranks - 1));
+    if (rail > 0) leg.cap = std::min(leg.cap, rail * ranks / (2.0 * (ranks - 1)));
     return leg;
   }
 

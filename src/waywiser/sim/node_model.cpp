@@ -162,6 +162,11 @@ bool NodeModel::direct_rdma(const std::string& device) const {
   return found == attributes.end() || found->second != "no";
 }
 
+bool NodeModel::rdma(const std::string& nic) const {
+  const auto known = rdma_.find(nic);
+  return known != rdma_.end() ? known->second : rdma_.emplace(nic, has_rdma(topology_, nic)).first->second;
+}
+
 BytesPerSecond NodeModel::port_rate(const std::string& nic) const {
   for (const Link& link : topology_.links)
     if (link.kind == "network" && (link.a == nic || link.b == nic)) return capacity_of(link, costs_);
@@ -222,11 +227,16 @@ std::vector<std::string> NodeModel::nics(const std::string& device, bool rdma) c
 
 std::vector<std::string> NodeModel::sorted_nics(const std::string& device, bool rdma) const {
   std::vector<std::tuple<int, double, std::string>> found;
+  std::vector<std::string> nics = topology_.ids("nic");
+  std::erase_if(nics, [&](const std::string& nic) { return port_rate(nic) <= 0; });
+  const auto with_rdma = [&](const std::string& nic) { return this->rdma(nic); };
+  if (rdma && std::ranges::any_of(nics, with_rdma))
+    std::erase_if(nics, [&](const std::string& nic) { return !with_rdma(nic); });
   BytesPerSecond best = 0;
-  for (const std::string& nic : topology_.ids("nic")) best = std::max(best, port_rate(nic));
-  for (const std::string& nic : topology_.ids("nic")) {
+  for (const std::string& nic : nics) best = std::max(best, port_rate(nic));
+  for (const std::string& nic : nics) {
     const BytesPerSecond rate = port_rate(nic);
-    if (rate <= 0 || (rdma && rate < best / 2)) continue;
+    if (rdma && rate < best / 2) continue;
     found.emplace_back(distance(device, nic), -rate, nic);
   }
   std::ranges::stable_sort(found, {},

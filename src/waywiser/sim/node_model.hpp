@@ -16,7 +16,8 @@ namespace waywiser::sim {
 struct TimedRoute {
   std::vector<Use> uses;
   Seconds latency = 0;
-  bool limited = false;  // by a root complex between two devices
+  BytesPerSecond cap = no_cap;  // of one flow: what a thread of TCP carries
+  bool limited = false;         // by a root complex between two devices
 };
 
 // The hops of one kind of node as links of a flow network, numbered from 0.
@@ -36,7 +37,8 @@ class NodeModel {
   const TimedRoute& route(const std::string& from, const std::string& to, Links links = Links::all) const;
   // A copy within one memory reads and writes it.
   TimedRoute within(const std::string& memory) const;
-  // The NICs of the node with a rate, closest to `device` first.
+  // The NICs of the node with a rate, closest to `device` first. `rdma`: without those that are below half of the
+  // fastest one's rate, and without those that only carry TCP where others have RDMA.
   std::vector<std::string> nics(const std::string& device, bool rdma) const;
   std::string host_beside(const std::string& device) const;
   // As relation() and why_no_peer_access() have them, looked up once for each pair.
@@ -44,6 +46,8 @@ class NodeModel {
   bool peer_access(const std::string& from, const std::string& to) const;
   // False for a GPU of which the machine file says that NICs cannot read or write its memory.
   bool direct_rdma(const std::string& device) const;
+  // As has_rdma() of the topology has it, looked up once for each NIC.
+  bool rdma(const std::string& nic) const;
   // The rate of the hop between a NIC and its network.
   BytesPerSecond port_rate(const std::string& nic) const;
   // The rate of all NVLinks of a GPU together, in each direction.
@@ -87,6 +91,7 @@ class NodeModel {
   std::map<std::string, LinkId> ids_;
   mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> routes_;
   mutable std::map<std::pair<std::string, bool>, std::vector<std::string>> nics_;
+  mutable std::map<std::string, bool> rdma_;
   mutable std::map<std::pair<std::string, std::string>, int> distances_;
   mutable std::map<std::pair<std::string, std::string>, bool> peer_access_;
   mutable Assumptions assumed_;

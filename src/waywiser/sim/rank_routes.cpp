@@ -69,7 +69,7 @@ RankRoutes::OfType RankRoutes::seated(std::size_t type, const Seats& seats) cons
 }
 
 BytesPerSecond RankRoutes::slowest(const TimedRoute& route) const {
-  BytesPerSecond rate = no_cap;
+  BytesPerSecond rate = route.cap;
   for (const Use& use : route.uses) rate = std::min(rate, world_.capacity(use.link) / use.weight);
   return rate;
 }
@@ -85,7 +85,7 @@ TimedRoute RankRoutes::staged(int node, const std::string& from, const std::stri
 }
 
 TimedRoute RankRoutes::chosen(int rank, bool reads, const TimedRoute& direct, const TimedRoute& staged) const {
-  if (!model_of(rank).direct_rdma(device(rank))) return staged;
+  if (world_.by_tcp() || !model_of(rank).direct_rdma(device(rank))) return staged;
   const DirectRdma asked = options_.direct;
   if (asked == DirectRdma::best) return slowest(direct) >= slowest(staged) ? direct : staged;
   const auto is_near = [&] { return model_of(rank).distance(device(rank), nic(rank)) <= distance("PXB"); };
@@ -164,7 +164,7 @@ TimedRoute RankRoutes::route(int from, int to) const {
     extend(first, route);
     route = std::move(first);
   }
-  extend(route, world_.cross(a, nic(by), b, nic(to)));
+  extend(route, world_.cross(a, nic(by), b, nic(to), world_.by_tcp()));
   extend(route, from_nic(to));
   route.latency += costs["step.start"] + costs["step.network"];
   return route;

@@ -8,7 +8,7 @@
 namespace waywiser::sim {
 
 // How a rank's bytes get into a network card; through host memory if the machine file says that its GPU has no other
-// way.
+// way, or the card no RDMA.
 enum class DirectRdma : std::uint8_t {
   off,    // through host memory
   on,     // the NIC reads and writes GPU memory

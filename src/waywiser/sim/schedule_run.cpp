@@ -108,6 +108,7 @@ std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
   const int sends = from % ranks_of_part_, receives = to % ranks_of_part_;
   TimedRoute route = routes.route(sends, receives);
   for (Use& use : route.uses) use.weight *= costs_.weight;
+  route.cap /= costs_.weight;
   const int a = routes.node_of(sends), b = routes.node_of(receives);
   const bool within = a == b || world_.share_domain(a, b);
   route.latency = std::max(0.0, route.latency + (within ? costs_.later : costs_.later_between));
@@ -191,7 +192,7 @@ void ScheduleRun::meet(std::uint32_t number) {
     ran_.bytes += static_cast<double>(bytes);
     const BytesPerSecond adds = pair.reduces && costs_.reduce_rate > 0 ? costs_.reduce_rate : no_cap;
     const Seconds after = costs_.overlaps ? 0 : static_cast<double>(bytes) / adds;
-    world_.engine().transfer(pair.route.uses, std::min(costs_.most, costs_.overlaps ? adds : no_cap),
+    world_.engine().transfer(pair.route.uses, std::min({costs_.most, pair.route.cap, costs_.overlaps ? adds : no_cap}),
                              static_cast<double>(bytes), pair.route.latency + after, *this, number);
   }
 }

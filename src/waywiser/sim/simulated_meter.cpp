@@ -30,8 +30,11 @@ NetworkSide side_of(const NodeModel& node) {
   const Topology& topology = node.topology();
   const std::vector<std::string> gpus = topology.ids("gpu");
   NetworkSide side{topology.name, fingerprint(topology), static_cast<int>(gpus.size()), {}};
-  for (const std::string& nic : node.nics(gpus.empty() ? "host0" : gpus.front(), true))
-    side.devices.push_back({topology.at(nic).name + ":1", true, {"InfiniBand"}});
+  for (const std::string& nic : node.nics(gpus.empty() ? "host0" : gpus.front(), true)) {
+    const std::string& name = topology.at(nic).name;
+    side.devices.push_back(node.rdma(nic) ? NetworkDevice{name + ":1", true, {"InfiniBand"}}
+                                          : NetworkDevice{name, false, {"Ethernet"}});
+  }
   return side;
 }
 
@@ -154,10 +157,15 @@ std::vector<Subject> simulated_subjects(const Topology& topology, const Campaign
 
 std::vector<Subject> simulated_network_subjects(const NodeModel& here, const NodeModel& there,
                                                 const CampaignOptions& options) {
+  const NetworkSide near = side_of(here), far = side_of(there);
+  const auto rdma = [](const NetworkSide& side) { return std::ranges::any_of(side.devices, &NetworkDevice::rdma); };
+  const std::string transports = rdma(near) && rdma(far) ? "rc" : "network-tcp";
   std::vector<Subject> subjects =
-      network_subjects(side_of(here), side_of(there), options, {gpus_by_distance(here), gpus_by_distance(there)});
+      network_subjects(near, far, options, {gpus_by_distance(here), gpus_by_distance(there)});
   for (Subject& subject : subjects)
-    std::erase_if(subject.families, [](const Family& family) { return family.base.parameter("transports") != "rc"; });
+    std::erase_if(subject.families, [&](const Family& family) {
+      return family.base.mechanism == "tls" || family.base.parameter("transports") != transports;
+    });
   return subjects;
 }
 

@@ -9,6 +9,7 @@ namespace waywiser::sim {
 void extend(TimedRoute& route, const TimedRoute& more) {
   route.uses.insert(route.uses.end(), more.uses.begin(), more.uses.end());
   route.latency += more.latency;
+  route.cap = std::min(route.cap, more.cap);
 }
 
 void add(std::vector<Use>& uses, const TimedRoute& route, double weight) {
@@ -87,6 +88,7 @@ void World::add_network() {
     rails_[i] = nics_of(*types_[i], spec_.rdma_only);
     for (const std::string& nic : nics_of(*types_[i], false))
       if (!std::ranges::count(rails_[i], nic)) side_nics_[i].push_back(nic);
+    by_tcp_ = by_tcp_ || std::ranges::any_of(rails_[i], [&](const auto& nic) { return !types_[i]->rdma(nic); });
   }
   spec_.network.rails = static_cast<int>(most_of(rails_));
   if (spec_.network.port_rate <= 0) {
@@ -167,7 +169,7 @@ bool World::by_rails(int from, const std::string& from_nic, int to, const std::s
   return out;
 }
 
-TimedRoute World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
+TimedRoute World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic, bool tcp) const {
   if (network_ == nullptr) throw Error(ErrorKind::invalid_input, "a single node has no network");
   const bool by = by_rails(from, from_nic, to, to_nic);
   const Port out{place(from), index_in(by ? rails(from) : side_nics(from), from_nic)};
@@ -181,6 +183,9 @@ TimedRoute World::cross(int from, const std::string& from_nic, int to, const std
   }
   const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];
   route.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];
+  if (!tcp && node(from).rdma(from_nic) && node(to).rdma(to_nic)) return route;
+  route.latency += node(from).costs()["tcp.latency"];
+  route.cap = node(from).costs()["tcp.rate"];
   return route;
 }
 

@@ -61,8 +61,11 @@ class World {
   // Within a node.
   TimedRoute route(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
   TimedRoute within(int node, const std::string& memory) const;
-  // From a NIC to a NIC of another node.
-  TimedRoute cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
+  // From a NIC to a NIC of another node. By TCP, with its latency and the rate of its thread, if `tcp` says so or one
+  // of the two has no RDMA.
+  TimedRoute cross(int from, const std::string& from_nic, int to, const std::string& to_nic, bool tcp = false) const;
+  // True if NICs that lead into the network have no RDMA: then collectives use TCP everywhere.
+  bool by_tcp() const noexcept { return by_tcp_; }
   // True if the GPUs of both nodes are in one NVLink domain that spans nodes: then they have no other NVLinks, not even
   // within a node.
   bool share_domain(int a, int b) const;
@@ -89,6 +92,7 @@ class World {
   std::vector<std::vector<std::string>> rails_, side_nics_;  // of each type
   std::unique_ptr<Network> network_, side_network_;
   LinkId domain_ = 0;
+  bool by_tcp_ = false;
   std::vector<std::string> gpus_;
 };
 

@@ -85,4 +85,15 @@ std::optional<std::string> why_no_peer_access(const Topology& topology, std::str
   return "no peer access between " + pair + ": different root complexes";
 }
 
+bool has_rdma(const Topology& topology, std::string_view nic) {
+  const Device& card = topology.at(nic);
+  if (card.attributes.contains("rdma")) return true;
+  if (const auto interface = card.attributes.find("interface"); interface != card.attributes.end())
+    if (interface->second == card.name) return false;
+  return std::ranges::none_of(topology.links, [&](const Link& link) {
+    if (link.kind != "network" || (link.a != nic && link.b != nic)) return false;
+    return topology.at(link.a == nic ? link.b : link.a).name == "Ethernet";
+  });
+}
+
 }  // namespace waywiser

@@ -28,4 +28,8 @@ Route route(const Topology& topology, std::string_view a, std::string_view b, Li
 // gpu0: "ok" or a reason) goes before the rule: over NVLink yes, under one root complex yes, else no.
 std::optional<std::string> why_no_peer_access(const Topology& topology, std::string_view a, std::string_view b);
 
+// False for a network card that only carries TCP: one with the name of an interface where the machine was discovered,
+// or one whose network is called "Ethernet". RoCE has another name, or the card that of an RDMA device.
+bool has_rdma(const Topology& topology, std::string_view nic);
+
 }  // namespace waywiser

@@ -69,7 +69,13 @@ Reason over_network(const TimedTransfer& transfer, std::string_view transports) 
   for (const Spot& end : {transfer.from, transfer.to})
     if (transfer.path.on("gdr") && !transfer.world.node(end.node).direct_rdma(end.device))
       return "the machine file says that NICs cannot reach the memory of " + end.device;
-  if (transports == "network-tcp" && transfer.path.on("gdr")) return "GPUDirect RDMA needs RDMA, which TCP is not";
+  if (transports == "network-tcp")
+    return transfer.path.on("gdr") ? Reason("GPUDirect RDMA needs RDMA, which TCP is not") : std::nullopt;
+  for (const Spot& end : {transfer.from, transfer.to})
+    for (const std::string& nic : rails_at(transfer, end))
+      if (const NodeModel& node = transfer.world.node(end.node); !node.rdma(nic))
+        return std::string(transports) + " needs RDMA, which " + node.topology().at(nic).name + " of " +
+               node.topology().name + " has not: its network is plain Ethernet; network-tcp goes there";
   return std::nullopt;
 }
 

@@ -24,7 +24,7 @@
 //   nic.hold + nic.latency + switches + n / slowest hop.
 // If the nodes differ, each end has its own costs. device=A/B: over these NICs, instead of the nearest.
 // share=75+25: waywiser itself cuts the message and sends each part over its own rail of device=A+B, as one message.
-// network-tcp: the kernel's TCP: tcp.latency and tcp.rate instead of the NIC's own, never from GPU memory.
+// network-tcp: the kernel's TCP: tcp.latency beside the NIC's own and at most tcp.rate, never from GPU memory.
 
 namespace waywiser::sim {
 namespace {
@@ -59,18 +59,15 @@ Leg wire(const TimedTransfer& transfer, const Spot& from, const Spot& to, const 
          const Sides& sides) {
   Leg leg;
   TimedRoute route = transfer.world.route(from.node, from.device, out);
-  extend(route, transfer.world.cross(from.node, out, to.node, in));
+  extend(route, transfer.world.cross(from.node, out, to.node, in, sides.tcp));
   extend(route, transfer.world.route(to.node, in, to.device));
   leg.unit = transfer.unit({from.node, out}, "send");
   leg.hold = transfer.cost("nic.hold");
   leg.uses = route.uses;
+  leg.cap = route.cap;
   leg.latency = route.latency;
   if (from.device.starts_with("gpu")) leg.latency += transfer.cost(from, "nic.gpu_read");
   if (to.device.starts_with("gpu")) leg.latency += transfer.cost(to, "nic.gpu_write");
-  if (sides.tcp) {
-    leg.latency += transfer.cost("tcp.latency");
-    leg.cap = transfer.cost("tcp.rate");
-  }
   return leg;
 }
 
@@ -223,7 +220,8 @@ std::string nic_named(const Topology& topology, std::string_view device) {
   throw Error(ErrorKind::unavailable, "machine " + topology.name + " has no NIC " + name);
 }
 
-// The NICs at one end.
+}  // namespace
+
 std::vector<std::string> rails_at(const TimedTransfer& transfer, const Spot& spot) {
   const ModelPath& path = transfer.path;
   const NodeModel& node = transfer.world.node(spot.node);
@@ -240,8 +238,6 @@ std::vector<std::string> rails_at(const TimedTransfer& transfer, const Spot& spo
   nics.resize(std::min(nics.size(), static_cast<std::size_t>(wanted)));
   return nics;
 }
-
-}  // namespace
 
 Leg host_wire(const TimedTransfer& transfer) {
   const Spot near = host_of(transfer, transfer.from), far = host_of(transfer, transfer.to);
