@@ -35,6 +35,7 @@ import waywiser
 __all__ = ["prefix", "runtime_folder"]
 pytestmark = pytest.mark.slow
 MOST_HEADERS = 11
+KINDS = ["CMAKE_BUILD_TYPE=", "CMAKE_BUILD_TYPE=Debug", "CMAKE_CXX_FLAGS=-O0"]  # of another project's build
 REDUCTIONS = """
 #include "waywiser/kernels/block/cuda_block.cuh"
 using waywiser::block::CudaBlock;
@@ -68,28 +69,30 @@ def test_one_sided(prefix: Path, tmp_path: Path) -> None:
     assert lines == [f"rank {rank} of 3: 200 steps in one kernel, as the serial program" for rank in range(3)]
 
 
-def test_c(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path)
+@pytest.fixture(scope="module")
+def in_c(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("c", prefix, tmp_path_factory.mktemp("c"))
+
+
+def test_c(in_c: Path) -> None:
     for ranks in (1, 2, 3):
-        assert run(program, ranks) == [f"rank {rank} of {ranks}: all calls" for rank in range(ranks)]
-    code, out, said = finish(start("run", "-n", "3", program, "one gives up"))
+        assert run(in_c, ranks) == [f"rank {rank} of {ranks}: all calls" for rank in range(ranks)]
+    code, out, said = finish(start("run", "-n", "3", in_c, "one gives up"))
     assert (code, out) == (0, [])
     # UCX may still be connecting to the rank that has gone, and then says so itself.
     assert [line for line in said.splitlines() if not line.startswith("ucx: ")] == []
 
 
-def test_c_grid_and_tables(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path)
+def test_c_grid_and_tables(in_c: Path) -> None:
     for name, said in (("grid", "ghosts are right"), ("tables", "all rows")):
         for ranks in (1, 2, 5):
-            lines = run(program.with_name(name), ranks)
+            lines = run(in_c.with_name(name), ranks)
             assert lines == [f"rank {rank} of {ranks}: {said}" for rank in range(ranks)]
 
 
-def test_c_remote(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path).with_name("remote")
+def test_c_remote(in_c: Path, tmp_path: Path) -> None:
     server = Server(tmp_path)
-    assert done(program, server.address, server.key) == "all calls\n"
+    assert done(in_c.with_name("remote"), server.address, server.key) == "all calls\n"
     assert server.close()[0] == 0
 
 
@@ -213,8 +216,14 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     assert "nanobind" not in commands and "waywiser_tests" not in commands
 
 
-@pytest.mark.parametrize("cuda", [False, True], ids=["hosts", "cuda"])
-@pytest.mark.parametrize("kind", ["CMAKE_BUILD_TYPE=", "CMAKE_BUILD_TYPE=Debug", "CMAKE_CXX_FLAGS=-O0"])
+@pytest.mark.parametrize(
+    ("kind", "cuda"),
+    [
+        *((kind, False) for kind in KINDS),
+        (KINDS[1], True),
+        *(pytest.param(kind, True, marks=pytest.mark.long) for kind in KINDS[::2]),
+    ],
+)
 def test_a_part_of_another_project_is_optimised_and_few_objects(kind: str, cuda: bool, tmp_path: Path) -> None:
     compiler = [f"-DCMAKE_CUDA_COMPILER={nvcc()}", "-DCMAKE_CUDA_ARCHITECTURES=90", "-DWAYWISER_CUDA=ON"]
     configure_as_part(tmp_path, f"-D{kind}", *(compiler if cuda else []))
