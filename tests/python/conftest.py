@@ -30,7 +30,8 @@ LONG_FILES = (
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only slow or only long tests run, each worker imports the files that have some: the others take seconds."""
+    """Where only slow or only long tests run, each worker imports the files that have some: the others take seconds.
+    A mark stands in the file of its tests, therefore."""
     first, *_ = str(config.getoption("markexpr")).split() or [""]
     if collection_path.suffix != ".py" or first not in ("slow", "long"):
         return None

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 from consumers import (
     BUILD,
+    BUILDS_OF_OTHERS,
     HERE,
     NO_GFORTRAN,
     SONAME,
     SUMS,
     build,
     done,
+    in_c,
     library_folder,
     listed_headers,
     nvcc,
@@ -32,10 +34,9 @@ from remote_gpu import Server
 
 import waywiser
 
-__all__ = ["prefix", "runtime_folder"]
+__all__ = ["in_c", "prefix", "runtime_folder"]
 pytestmark = pytest.mark.slow
 MOST_HEADERS = 11
-KINDS = ["CMAKE_BUILD_TYPE=", "CMAKE_BUILD_TYPE=Debug", "CMAKE_CXX_FLAGS=-O0"]  # of another project's build
 REDUCTIONS = """
 #include "waywiser/kernels/block/cuda_block.cuh"
 using waywiser::block::CudaBlock;
@@ -67,11 +68,6 @@ def test_one_sided(prefix: Path, tmp_path: Path) -> None:
     example = shutil.copy(ROOT / "examples/11_one_sided.cpp", tmp_path)
     lines = run(build("one_sided", prefix, tmp_path, f"-DEXAMPLE={example}"), 3)
     assert lines == [f"rank {rank} of 3: 200 steps in one kernel, as the serial program" for rank in range(3)]
-
-
-@pytest.fixture(scope="module")
-def in_c(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("c", prefix, tmp_path_factory.mktemp("c"))
 
 
 def test_c(in_c: Path) -> None:
@@ -218,11 +214,7 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "cuda"),
-    [
-        *((kind, False) for kind in KINDS),
-        (KINDS[1], True),
-        *(pytest.param(kind, True, marks=pytest.mark.long) for kind in KINDS[::2]),
-    ],
+    [*BUILDS_OF_OTHERS[0], *(pytest.param(*each, marks=pytest.mark.long) for each in BUILDS_OF_OTHERS[1])],
 )
 def test_a_part_of_another_project_is_optimised_and_few_objects(kind: str, cuda: bool, tmp_path: Path) -> None:
     compiler = [f"-DCMAKE_CUDA_COMPILER={nvcc()}", "-DCMAKE_CUDA_ARCHITECTURES=90", "-DWAYWISER_CUDA=ON"]
