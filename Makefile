@@ -1,6 +1,8 @@
 # `make tune` and `make test` set up what they need. Results go to standard output, everything else to standard error.
 PYTHON ?= $(or $(WAYWISER_PYTHON),python3)
 SETUP := @$(PYTHON) scripts/setup $(SETUP_FLAGS)
+# The tests start Python some thousand times: without this each start would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 TUNE_FLAGS ?=
 TEST_FLAGS ?=
 FUZZ_SECONDS ?= 1200

@@ -16,6 +16,7 @@ _TYPED = re.compile(r"([0-9a-f]{16}|other):((?:host|gpu)\d{1,4})")
 PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _MOST = 256
+_NOT_PLAIN = (str, list, dict)  # of the values of JSON
 _LONGEST = 65536  # a mix of a halo exchange names the variant of each kind of sides
 
 
@@ -52,14 +53,25 @@ def names_of(value: Any) -> dict[str, str]:
 
 def for_people(value: Any, names: Mapping[str, str]) -> Any:
     """The JSON `value`, with names of other nodes in place of fingerprints, and all text safe on a terminal."""
-    if isinstance(value, str):
-        found = _TYPED.fullmatch(value) if names else None
-        return f"{names[found[1]]}:{found[2]}" if found and found[1] in names else clean(value, _LONGEST)
-    if isinstance(value, list):
-        return [for_people(one, names) for one in value]
-    if isinstance(value, dict):
-        return {clean(key, _LONGEST): for_people(one, names) for key, one in value.items()}
-    return value
+    told: dict[str, str] = {}  # a profile of a million values has the same few texts
+
+    def text_of(text: str) -> str:
+        if text not in told:
+            told[text] = clean(text, _LONGEST)
+        return told[text]
+
+    def place_or_text(text: str) -> str:
+        found = _TYPED.fullmatch(text) if names else None
+        return f"{names[found[1]]}:{found[2]}" if found and found[1] in names else text_of(text)
+
+    def told_of(one: Any) -> Any:
+        if isinstance(one, dict):
+            return {text_of(key): told_of(each) if isinstance(each, _NOT_PLAIN) else each for key, each in one.items()}
+        if isinstance(one, list):
+            return [told_of(each) if isinstance(each, _NOT_PLAIN) else each for each in one]
+        return place_or_text(one) if isinstance(one, str) else one
+
+    return told_of(value)
 
 
 def for_core(place: str, names: Mapping[str, str]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -122,7 +124,8 @@ def test_kernels_with_nvshmems_calls_compile(source: str, tmp_path: Path) -> Non
     out = tmp_path / "out"
     options = ["-std=c++20", "-arch=sm_90", "-ptx", "--extended-lambda", "-DAPPS_NVSHMEM"]
     folders = [f"-I{ROOT / folder}" for folder in (".", "src", "tests/apps/nvshmem_names")]
-    command = [nvcc(), *options, *folders, "-o", out, ROOT / source]
+    flags = shlex.split(os.environ.get("CUDAFLAGS", ""))  # as the build has them
+    command = [nvcc(), *options, *flags, *folders, "-o", out, ROOT / source]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
     assert done.returncode == 0, done.stderr
     for call in ("fused_nvshmem_kernel", "fused_kernel") if "apps" in source else ("exchange_faces",):

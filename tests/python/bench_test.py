@@ -140,6 +140,14 @@ def made_up_rows() -> list[Row]:
     return [row, Row(OPERATIONS["all_reduce"], "host>gpu", 2, 8, half)]
 
 
+def test_a_ratio_to_a_peer_that_is_stopped_for_long_is_not_nought() -> None:
+    """As where more ranks that spin than CPUs share a machine."""
+    ours, peer = (figures_of(OPERATIONS["latency"], [[time, time], [1, 1]], 1, 7) for time in (2e-6, 2e-2))
+    row = Row(OPERATIONS["latency"], "host", 2, 8, ours, {"openmpi": peer})
+    assert row.as_json()["ratios"] == {"openmpi": pytest.approx(1e-4)}
+    assert tables([row], "", full=False)[4].split()[-1] == "0.0001"
+
+
 def test_tables_have_the_columns_of_osu() -> None:
     lines = tables(made_up_rows(), ", SIMULATED", full=False)
     assert "# Size          Latency (us)          p99 (us)           openmpi             ratio" in lines

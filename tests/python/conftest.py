@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from pathlib import Path
 
 import node_profiles
 import pytest
@@ -26,6 +27,15 @@ LONG_FILES = (
     "library_variables_test", "node_settings_test", "one_story_test", "every_machine_test", "consumers_test",
     "nvshmem_test", "tune_network_test", "slurm_ranks_test", "apps_test", "remote_copy_test",
 )  # fmt: skip
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only slow or only long tests run, each worker imports the files that have some: the others take seconds.
+    A mark stands in the file of its tests, therefore."""
+    first, *_ = str(config.getoption("markexpr")).split() or [""]
+    if collection_path.suffix != ".py" or first not in ("slow", "long"):
+        return None
+    return True if f"mark.{first}" not in collection_path.read_text() else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

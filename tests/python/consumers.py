@@ -17,6 +17,9 @@ import waywiser
 HERE = ROOT / "tests/consumers"
 BUILD = ROOT / "build"
 LIBRARY = ROOT / "cmake/Library.cmake"
+KINDS = ["CMAKE_BUILD_TYPE=", "CMAKE_BUILD_TYPE=Debug", "CMAKE_CXX_FLAGS=-O0"]
+# How another project is built, and whether with CUDA; the second where there is time.
+BUILDS_OF_OTHERS = [*((kind, False) for kind in KINDS), (KINDS[1], True)], [(kind, True) for kind in KINDS[::2]]
 NO_GFORTRAN = "there is no gfortran, and apt could not install it"
 major, minor, _ = waywiser.__version__.split(".")
 SONAME = f"libwaywiser.so.{major}" if major != "0" else f"libwaywiser.so.0.{minor}"
@@ -59,6 +62,12 @@ def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
          f"-Dwaywiser_ROOT={prefix}", *options)  # fmt: skip
     done(cmake, "--build", folder / "made")
     return folder / "made/consumer"
+
+
+@pytest.fixture(scope="module")
+def in_c(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs in C, beside the one whose path it is."""
+    return build("c", prefix, tmp_path_factory.mktemp("c"))
 
 
 def nvcc() -> str:

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 from consumers import (
     BUILD,
+    BUILDS_OF_OTHERS,
     HERE,
     NO_GFORTRAN,
     SONAME,
     SUMS,
     build,
     done,
+    in_c,
     library_folder,
     listed_headers,
     nvcc,
@@ -32,7 +34,7 @@ from remote_gpu import Server
 
 import waywiser
 
-__all__ = ["prefix", "runtime_folder"]
+__all__ = ["in_c", "prefix", "runtime_folder"]
 pytestmark = pytest.mark.slow
 MOST_HEADERS = 11
 REDUCTIONS = """
@@ -68,28 +70,25 @@ def test_one_sided(prefix: Path, tmp_path: Path) -> None:
     assert lines == [f"rank {rank} of 3: 200 steps in one kernel, as the serial program" for rank in range(3)]
 
 
-def test_c(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path)
+def test_c(in_c: Path) -> None:
     for ranks in (1, 2, 3):
-        assert run(program, ranks) == [f"rank {rank} of {ranks}: all calls" for rank in range(ranks)]
-    code, out, said = finish(start("run", "-n", "3", program, "one gives up"))
+        assert run(in_c, ranks) == [f"rank {rank} of {ranks}: all calls" for rank in range(ranks)]
+    code, out, said = finish(start("run", "-n", "3", in_c, "one gives up"))
     assert (code, out) == (0, [])
     # UCX may still be connecting to the rank that has gone, and then says so itself.
     assert [line for line in said.splitlines() if not line.startswith("ucx: ")] == []
 
 
-def test_c_grid_and_tables(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path)
+def test_c_grid_and_tables(in_c: Path) -> None:
     for name, said in (("grid", "ghosts are right"), ("tables", "all rows")):
         for ranks in (1, 2, 5):
-            lines = run(program.with_name(name), ranks)
+            lines = run(in_c.with_name(name), ranks)
             assert lines == [f"rank {rank} of {ranks}: {said}" for rank in range(ranks)]
 
 
-def test_c_remote(prefix: Path, tmp_path: Path) -> None:
-    program = build("c", prefix, tmp_path).with_name("remote")
+def test_c_remote(in_c: Path, tmp_path: Path) -> None:
     server = Server(tmp_path)
-    assert done(program, server.address, server.key) == "all calls\n"
+    assert done(in_c.with_name("remote"), server.address, server.key) == "all calls\n"
     assert server.close()[0] == 0
 
 
@@ -213,8 +212,10 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     assert "nanobind" not in commands and "waywiser_tests" not in commands
 
 
-@pytest.mark.parametrize("cuda", [False, True], ids=["hosts", "cuda"])
-@pytest.mark.parametrize("kind", ["CMAKE_BUILD_TYPE=", "CMAKE_BUILD_TYPE=Debug", "CMAKE_CXX_FLAGS=-O0"])
+@pytest.mark.parametrize(
+    ("kind", "cuda"),
+    [*BUILDS_OF_OTHERS[0], *(pytest.param(*each, marks=pytest.mark.long) for each in BUILDS_OF_OTHERS[1])],
+)
 def test_a_part_of_another_project_is_optimised_and_few_objects(kind: str, cuda: bool, tmp_path: Path) -> None:
     compiler = [f"-DCMAKE_CUDA_COMPILER={nvcc()}", "-DCMAKE_CUDA_ARCHITECTURES=90", "-DWAYWISER_CUDA=ON"]
     configure_as_part(tmp_path, f"-D{kind}", *(compiler if cuda else []))

@@ -144,6 +144,7 @@ def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: 
 
 FIRST = ("hse-a", "hse-e", "remote-t4")
 OTHERS = ("dgx-1v", "dgx-2", "dgx-a100", "dgx-h100", "hse-c", "lassen", "remote-a10")
+WHERE_THERE_IS_TIME = ("dgx-1v", "dgx-2", "dgx-a100", "remote-a10")  # the kinds of machine are among the others
 # The second has other numbers of NICs and GPUs than the first.
 MIXED_PAIRS = [("hse-a", "hse-e"), ("hse-e", "dgx-a100"), ("dgx-1v", "remote-t4"), ("lassen", "hse-c")]
 # What two types decide together; the rest is about one of them, and tried above.
@@ -167,8 +168,12 @@ def agree(asked: Asked, machine: Machine, names: Collection[str]) -> dict[str, s
 @pytest.mark.parametrize("purpose", PURPOSES)
 @pytest.mark.parametrize(
     "machine",
-    [*FIRST, *(pytest.param(one, marks=pytest.mark.long if one == "dgx-2" else pytest.mark.slow) for one in OTHERS)],
-)
+    [
+        *FIRST,
+        *(pytest.param(one, marks=pytest.mark.long if one in WHERE_THERE_IS_TIME else pytest.mark.slow)
+          for one in OTHERS),
+    ],
+)  # fmt: skip
 def test_rails_and_nccl_are_set_as_simulated(machine: str, purpose: str, run: Run) -> None:
     asked = Asked(run, machine, purpose, ("--machine", machine))
     found = agree(asked, Machine(load_topology(machine), None, purpose), DESCRIBED)

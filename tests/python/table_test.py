@@ -39,7 +39,8 @@ def test_one_rank_is_as_pyarrow_has_it() -> None:
     [
         (3, 4),
         (8, 1),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 10), (4, 20), (5, 4), (6, 4), (7, 4))),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 4), (4, 6), (5, 1), (6, 1), (7, 1))),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((2, 10), (4, 20), (5, 4), (6, 4), (7, 4))),
     ],
 )
 def test_every_call_is_as_pyarrow_has_it(ranks: int, seeds: int) -> None:
@@ -48,7 +49,14 @@ def test_every_call_is_as_pyarrow_has_it(ranks: int, seeds: int) -> None:
     assert lines == [f"{rank}: {seeds} of each are as pyarrow has them" for rank in range(ranks)]
 
 
-@pytest.mark.parametrize(("ranks", "seeds"), [(2, 3), pytest.param(4, 20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("ranks", "seeds"),
+    [
+        (2, 3),
+        pytest.param(4, 6, marks=pytest.mark.slow),
+        pytest.param(4, 20, marks=pytest.mark.long),
+    ],
+)
 def test_every_call_is_as_polars_has_it(ranks: int, seeds: int) -> None:
     pytest.importorskip("polars")
     program = Path(__file__).with_name("table_polars_ranks.py")

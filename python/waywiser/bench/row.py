@@ -77,7 +77,7 @@ class Row:
             "peers": {name: _us(figures.median) for name, figures in self.peers.items()},
         }  # fmt: skip
         if self.peers:
-            told["ratios"] = {name: round(self.ratio(name), 3) for name in self.peers}
+            told["ratios"] = {name: float(f"{self.ratio(name):.4g}") for name in self.peers}
             told["peer_figures"] = {name: figures.as_json() for name, figures in self.peers.items()}
         if self.simulated:
             told["simulated"] = True

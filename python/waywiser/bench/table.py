@@ -78,13 +78,17 @@ def _memory(operation: Operation, memory: str) -> str:
     return f"{first} to {second or first}" if not operation.collective else f"{first} in, {second or first} out"
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"  # never 0.00
+
+
 def line(row: Row, names: Sequence[str], full: bool) -> str:
     """A row; peers show the first column only, and the ratio."""
     columns = _columns(row.operation, full)
     cells = [cell(row, row.ours) for _, cell in columns]
     for name in names:
         if name in row.peers:
-            cells += [columns[0][1](row, row.peers[name]), f"{row.ratio(name):.2f}"]
+            cells += [columns[0][1](row, row.peers[name]), _ratio(row.ratio(name))]
         else:
             cells += ["-", "-"]
     first = str(row.bytes) if row.operation.sized else ""
