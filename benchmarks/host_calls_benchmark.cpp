@@ -1,5 +1,5 @@
 // Short calls between two processes of this machine, each on a core of its own: ns a call, lower quartile of samples.
-// host_calls_benchmark [BYTES [CALLS]]
+// host_calls_benchmark [BYTES [CALLS [NAME]]]: NAME is one of those below, alone.
 #include <sched.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/forked_ranks.hpp"
@@ -92,7 +93,7 @@ double lower_quartile(Group& group, const Timed& timed, Arrays& arrays, int repe
   return times[samples / 4];
 }
 
-int run(int rank, std::size_t bytes, int repetitions) {
+int run(int rank, std::size_t bytes, int repetitions, std::string_view only) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   CPU_SET(static_cast<unsigned>(rank), &cores);
@@ -104,6 +105,7 @@ int run(int rank, std::size_t bytes, int repetitions) {
   Arrays arrays{std::vector<float>(count, static_cast<float>(rank + 1)), std::vector<float>(count),
                 std::vector<float>(2 * count)};
   for (const Timed& timed : calls) {
+    if (!only.empty() && only != timed.name) continue;
     std::ranges::fill(arrays.out, rank == 0 ? 7.0f : 0.0f);
     std::ranges::fill(arrays.all, 0.0f);
     const double ns = 1e9 * lower_quartile(group, timed, arrays, std::max(1, repetitions / timed.parts));
@@ -124,5 +126,10 @@ int main(int count, char** words) {
     std::fprintf(stderr, "host_calls_benchmark: BYTES and CALLS are above 0\n");
     return 2;
   }
-  return forked_ranks("host_calls_benchmark", 2, [&](int rank) { return run(rank, bytes, repetitions); });
+  const std::string_view only = count > 3 ? words[3] : "";
+  if (!only.empty() && std::ranges::none_of(calls, [&](const Timed& timed) { return only == timed.name; })) {
+    std::fprintf(stderr, "host_calls_benchmark: there is no call %s\n", words[3]);
+    return 2;
+  }
+  return forked_ranks("host_calls_benchmark", 2, [&](int rank) { return run(rank, bytes, repetitions, only); });
 }

@@ -147,14 +147,15 @@ TEST(MailboxMessages, AnUnknownWishIsRefused) {
 
 // Two ranks in this process, which take turns as the test says.
 struct TwoMailboxes {
-  static constexpr std::size_t bytes = 80'000;
+  explicit TwoMailboxes(std::size_t length = 80'000) : bytes(length) { introduce(); }
+  const std::size_t bytes;
   std::array<HeldMemory, 2> held;
   std::array<MailboxMessages, 2> ranks{MailboxMessages(2, matched_bits, {longest_short, 0}, held[0]),
                                        MailboxMessages(2, matched_bits, {longest_short, 0}, held[1])};
   std::array<std::vector<std::byte>, 2> out{std::vector(bytes, std::byte{1}), std::vector(bytes, std::byte{2})}, in;
   std::array<Message, 2> sends, receives;
 
-  TwoMailboxes() {
+  void introduce() {
     std::vector<Introduction> both(2);
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       both[rank].rank = rank;
@@ -163,10 +164,10 @@ struct TwoMailboxes {
     }
     for (std::uint32_t rank = 0; rank < 2; ++rank) ranks[rank].introduce(both, rank);
   }
-  void begin(Message& message, std::uint32_t rank) {
+  void begin(Message& message, std::uint32_t rank, Tag label = 5) {
     message.receiving = &message == &receives[rank];
     message.peer = 1 - rank;
-    message.tag = Tag{5} << description_bits;
+    message.tag = label << description_bits;
     message.bytes = bytes;
     in[rank].resize(bytes);
     message.into = in[rank].data();
@@ -186,6 +187,47 @@ TEST(MailboxMessages, BothRanksCopyHalfOfALongMessage) {
   two.ranks[1].progress();
   EXPECT_TRUE(is_complete(two.receives[1]));
   EXPECT_TRUE(two.in[1] == two.out[0]);
+}
+
+TEST(MailboxMessages, WhatIsNotLongTheReceiverCopiesAtOnce) {
+  TwoMailboxes two(40'000);
+  two.begin(two.sends[0], 0);
+  two.begin(two.receives[1], 1);
+  EXPECT_TRUE(is_complete(two.receives[1]));
+  EXPECT_TRUE(two.in[1] == two.out[0]);
+  two.ranks[0].progress();
+  EXPECT_TRUE(is_complete(two.sends[0]));
+}
+
+// To keep it elsewhere would be one more copy, into memory that is new to the cache.
+TEST(MailboxMessages, WhatNobodyAwaitsStaysInTheLane) {
+  TwoMailboxes two(100);
+  Message second;
+  two.begin(two.receives[1], 1);
+  two.begin(two.sends[0], 0);
+  two.begin(second, 0, 6);
+  EXPECT_TRUE(is_complete(second));
+  EXPECT_TRUE(two.ranks[1].progress());
+  EXPECT_TRUE(is_complete(two.receives[1]));
+  EXPECT_FALSE(two.ranks[1].early(0, Tag{6} << description_bits));
+  two.begin(two.receives[1], 1, 6);
+  EXPECT_TRUE(is_complete(two.receives[1]));
+}
+
+// UCX need not be asked as often.
+TEST(MailboxMessages, WhatWaitsForRoomIsAwaited) {
+  TwoMailboxes two(longest_short);
+  std::vector<Message> sends(lane_slots);
+  for (Message& each : sends) two.begin(each, 0);
+  EXPECT_TRUE(sends.back().is_open());
+  EXPECT_TRUE(two.ranks[0].awaits_any());
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    two.begin(two.receives[1], 1);
+    EXPECT_TRUE(is_complete(two.receives[1]));
+    two.ranks[0].progress();
+  }
+  EXPECT_FALSE(sends.back().is_open());
+  EXPECT_FALSE(two.ranks[0].awaits_any());
 }
 
 // Half of either would be two copies of each rank, into memory that the other rank has in its cache.

@@ -91,6 +91,21 @@ TEST(SharedCopy, BothAtOnce) {
   }
 }
 
+TEST(SharedCopy, TheReceiverAloneLeavesNothingToClaim) {
+  Ends ends(100000, this_process, this_process);
+  EXPECT_EQ(ends.receive.receive_alone(ends.target.data()), Turn::complete);
+  EXPECT_TRUE(ends.all_there());
+  EXPECT_EQ(ends.send.send(ends.source.data(), 2), Turn::complete);
+  EXPECT_FALSE(ends.receive.is_held(false));
+  Ends unreadable(100000, this_process, nobody);
+  EXPECT_EQ(unreadable.receive.receive_alone(unreadable.target.data()), Turn::refused);
+  EXPECT_EQ(unreadable.send.send(unreadable.source.data(), 2), Turn::refused);
+  Ends withdrawn(100000, this_process, this_process);
+  withdrawn.send.stop();
+  EXPECT_EQ(withdrawn.receive.receive_alone(withdrawn.target.data()), Turn::nothing_to_do);
+  EXPECT_FALSE(withdrawn.all_there());
+}
+
 TEST(SharedCopy, WhatTheSenderCannotWriteTheReceiverReads) {
   Ends ends(3000001, nobody, this_process);
   ends.open();

@@ -1,6 +1,8 @@
 // Messages within a machine, under every interleaving of their two ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/explorer/expect.hpp"
 #include "tests/explorer/machine.hpp"
 
@@ -89,26 +91,44 @@ TEST(ExploredMailbox, ShortMessagesInAnyOrder) {
   expect_exchanged("two short messages, received in the other order", {{8, 100}, {1, 0}}, {.deviations = 4});
 }
 
-// Three messages fill the lane; at its wrap-around there is no room for the later ones.
+TEST(ExploredMailbox, MessagesInSlots) {
+  expect_exchanged("one in a slot, two in units", {{300, 5, 40}, {0, 1, 2}}, {.deviations = 2});
+  expect_exchanged("two in slots, received in the other order", {{300, 5000}, {1, 0}}, {.deviations = 2});
+}
+
+// 32 messages fill the slots; the later ones find no room.
 TEST(ExploredMailbox, ALaneThatIsFull) {
-  expect_exchanged("more than a lane holds", {{8192, 8192, 8192, 8192, 20}, {0, 1, 2, 3, 4}}, {.deviations = 1});
-  expect_exchanged("more than a lane holds, the last one first", {{8192, 8192, 8192, 8192, 20}, {4, 3, 2, 1, 0}},
-                   {.deviations = 1});
+  Exchange what;
+  for (unsigned i = 0; i < 34; ++i) {
+    what.lengths.push_back(8192);
+    what.order.push_back(i);
+  }
+  what.lengths.push_back(20);
+  what.order.push_back(34);
+  expect_exchanged("more than a lane holds", what, {.deviations = 0});
+  std::ranges::reverse(what.order);
+  expect_exchanged("more than a lane holds, the last one first", what, {.deviations = 0});
 }
 
 TEST(ExploredSharedCopy, BothEndsCopy) {
-  expect_exchanged("a long message", {{40000}, {0}}, {.deviations = 3});
+  expect_exchanged("a long message", {{70000}, {0}}, {.deviations = 3});
   expect_exchanged("a long message of three chunks", {{524289}, {0}}, {.deviations = 1});
-  expect_exchanged("two long messages", {{40000, 20000}, {1, 0}}, {.deviations = 2});
+  expect_exchanged("two long messages", {{70000, 66000}, {1, 0}}, {.deviations = 2});
+}
+
+TEST(ExploredSharedCopy, TheReceiverCopiesAlone) {
+  expect_exchanged("a message that is not long", {{40000}, {0}}, {.deviations = 3});
+  expect_exchanged("two of them", {{40000, 20000}, {1, 0}}, {.deviations = 2});
+  expect_exchanged("the receiver may not read alone", {{40000}, {0}, {.receiver_reads = true}}, {.deviations = 3});
 }
 
 TEST(ExploredSharedCopy, WhatTheSenderCannotWriteTheReceiverReads) {
-  expect_exchanged("the sender may not write", {{40000}, {0}, {.sender_writes = true}}, {.deviations = 3});
+  expect_exchanged("the sender may not write", {{70000}, {0}, {.sender_writes = true}}, {.deviations = 3});
 }
 
 TEST(ExploredSharedCopy, WhatTheReceiverCannotReadComesByUcx) {
-  expect_exchanged("the receiver may not read", {{40000}, {0}, {.receiver_reads = true}}, {.deviations = 3});
-  expect_exchanged("neither may", {{40000}, {0}, {.sender_writes = true, .receiver_reads = true}}, {.deviations = 3});
+  expect_exchanged("the receiver may not read", {{70000}, {0}, {.receiver_reads = true}}, {.deviations = 3});
+  expect_exchanged("neither may", {{70000}, {0}, {.sender_writes = true, .receiver_reads = true}}, {.deviations = 3});
 }
 
 // A rank that gives up waits until nobody holds its memory; afterwards nobody touches it. The other rank gives up
@@ -134,7 +154,7 @@ void give_up(Course& course, std::size_t bytes, Forbidden forbidden) {
 }
 
 TEST(ExploredAbandon, NobodyTouchesMemoryThatWasGivenUp) {
-  for (const std::size_t bytes : {std::size_t{100}, std::size_t{40000}})
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{40000}, std::size_t{70000}})
     for (const Forbidden forbidden : {Forbidden{}, Forbidden{.sender_writes = true}, Forbidden{.receiver_reads = true}})
       expect_no_problem(std::to_string(bytes) + " bytes that are given up" +
                             (forbidden.sender_writes ? ", the sender may not write" : "") +

@@ -40,27 +40,29 @@ inline constexpr int data_types = 16;
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg, band, bor, bxor, land, lor, lxor };
 inline constexpr int reduce_ops = 11, arithmetic_ops = 5;
 
-constexpr std::size_t bytes_of(DataType type) noexcept {
+// An element has 2 to this power of bytes: what divides by bytes_of() shifts.
+constexpr unsigned log2_bytes_of(DataType type) noexcept {
   switch (type) {
-    case DataType::complex128: return 16;
+    case DataType::complex128: return 4;
     case DataType::float64:
     case DataType::int64:
     case DataType::uint64:
-    case DataType::complex64: return 8;
+    case DataType::complex64: return 3;
     case DataType::float32:
     case DataType::int32:
-    case DataType::uint32: return 4;
+    case DataType::uint32: return 2;
     case DataType::float16:
     case DataType::bfloat16:
     case DataType::int16:
-    case DataType::uint16: return 2;
+    case DataType::uint16: return 1;
     case DataType::int8:
     case DataType::uint8:
     case DataType::float8_e4m3fn:
-    case DataType::float8_e5m2: return 1;
+    case DataType::float8_e5m2: return 0;
   }
-  return 1;
+  return 0;
 }
+constexpr std::size_t bytes_of(DataType type) noexcept { return std::size_t{1} << log2_bytes_of(type); }
 
 constexpr bool is_complex(DataType type) noexcept {
   return type == DataType::complex64 || type == DataType::complex128;

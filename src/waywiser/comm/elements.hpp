@@ -53,7 +53,13 @@ struct Elements {
   Elements slice(std::size_t first, std::size_t elements) const {
     return {region.slice(first * bytes_of(type), elements * bytes_of(type)), type};
   }
-  operator ConstElements() const { return {region, type}; }  // NOLINT(google-explicit-constructor)
+  // Its length has been checked.
+  operator ConstElements() const noexcept {  // NOLINT(google-explicit-constructor)
+    ConstElements read;
+    read.region = region;
+    read.type = type;
+    return read;
+  }
 };
 
 }  // namespace waywiser

@@ -62,9 +62,9 @@ void GroupMessages::send(const ConstElements& data, int to, int label) {
 }
 
 void GroupMessages::recv(const Elements& data, int from, int label) {
-  if (is_staged(as_read(data)) || has_wildcards()) return begin_recv(data, from, label).wait();
+  if (is_staged(data) || has_wildcards()) return begin_recv(data, from, label).wait();
   core_.check_rank(from, "recv from");
-  const Call call = core_.next_call(CallKind::recv, as_read(data), from);
+  const Call call = core_.next_call(CallKind::recv, data, from);
   const InCall in_call(session_, call);
   receive_named(session_, members(), call, data, label);
 }
@@ -147,7 +147,7 @@ std::shared_ptr<Activity> GroupMessages::start_recv(const Elements& data, int fr
   if (from == any_source || (has_wildcards() && label < exchange_labels)) [[unlikely]]
     return start_recv(data, {from, label}, nullptr);
   core_.check_rank(from, "recv from");
-  const Call call = core_.next_call(CallKind::recv, as_read(data), from);
+  const Call call = core_.next_call(CallKind::recv, data, from);
   const InCall in_call(session_, call);
   auto operation = named_receive(session_, members(), call, data, label);
   return operation ? started(std::move(operation)) : nullptr;

@@ -24,7 +24,7 @@ void check(Session& session, const Received& came, Tag wanted, const Call& call,
 
 std::shared_ptr<Activity> named_receive(Session& session, const Members& members, const Call& call,
                                         const Elements& data, int label, const MessageHead* head) {
-  if (is_staged(as_read(data))) return std::make_shared<GpuReceive>(session, members, call, label, data, head);
+  if (is_staged(data)) return std::make_shared<GpuReceive>(session, members, call, label, data, head);
   const std::uint32_t peer = members.peer(call.peer);
   const Tag tag = tag_of(members, call, label);
   if (const auto came = session.engine().receive_at_once(peer, tag, data.region.data, data.region.bytes)) {

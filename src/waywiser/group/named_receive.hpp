@@ -4,14 +4,6 @@
 
 namespace waywiser {
 
-// The same array, to look at: its length has been checked.
-inline ConstElements as_read(const Elements& data) noexcept {
-  ConstElements read;
-  read.region = data.region;
-  read.type = data.type;
-  return read;
-}
-
 // A receive whose source (call.peer), label and length are known; nullptr: it is complete. `head`: the header of the
 // message, if it comes by rails and the header has been received.
 std::shared_ptr<Activity> named_receive(Session& session, const Members& members, const Call& call,

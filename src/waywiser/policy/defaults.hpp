@@ -147,6 +147,8 @@ inline constexpr Default read_by_receiver{"GPU messages that the receiver reads"
 inline constexpr Default rails_from{"messages over several rails", 64 * kib, "bytes at least", "as ucx_split"};
 inline constexpr Default lane_short{"messages in a lane of shared memory", 8 * kib, "bytes at most",
                                     "a quarter of a lane, 32 KiB: half of one may find no room for ever"};
+inline constexpr Default lane_units_most{"messages of a lane that lie between their neighbours", 256, "bytes at most",
+                                         "docs/lab/host.md: longer ones lie in pages of their own"};
 inline constexpr Default ucx_alone{"messages of collectives on one machine by UCX", 256 * kib, "bytes at most",
                                    "UCX copies twice up to here: UCX_RNDV_SEND_NBR_THRESH"};
 inline constexpr Default ucx_copies{"messages of one machine that UCX copies twice", 64 * kib, "bytes at most",
@@ -158,6 +160,10 @@ inline constexpr Default encrypted_unasked{
     "docs/lab/host.md: 16 KiB takes 1.4 for 64 KiB, 1 MiB 0.8 for 128 KiB; each takes memory unasked"};
 inline constexpr Default copy_chunk_least{"chunk of a message that both ranks copy", 8 * kib, "bytes at least",
                                           "docs/lab/host.md: 16 KiB takes 1.1 to 1.2 for messages of 12 and 16 KiB"};
+inline constexpr Default read_alone{"messages of one machine that the receiver alone copies", 64 * kib, "bytes at most",
+                                    "docs/lab/host.md: alone and together 64 KiB take as long"};
+inline constexpr Default read_alone_of_several{"the same where several are under way", 512 * kib, "bytes at most",
+                                               "docs/lab/host.md: what a core's cache holds"};
 inline constexpr Default copy_chunk_most{"chunk of a message that both ranks copy", 256 * kib, "bytes at most",
                                          "docs/lab/host.md: 64 KiB takes 1.1 to 1.2 from 1 MiB on, 1 MiB 1.04 to 1.19"};
 
@@ -242,10 +248,13 @@ inline constexpr const Default* table[] = {
     &read_by_receiver,
     &rails_from,
     &lane_short,
+    &lane_units_most,
     &ucx_alone,
     &ucx_copies,
     &ucx_copies_before_1_22,
     &encrypted_unasked,
+    &read_alone,
+    &read_alone_of_several,
     &copy_chunk_least,
     &copy_chunk_most,
     &file_chunk,

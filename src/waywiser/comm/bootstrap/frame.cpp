@@ -22,7 +22,7 @@ std::string read_reason(WireReader& reader) {
 
 }  // namespace
 
-std::optional<Frame> FrameReader::next() {
+std::optional<FrameReader::Head> FrameReader::read_head() {
   if (pending_.size() < header_bytes) return {};
   WireReader header(pending_, frame_name);
   if (header.number<std::uint32_t>() != magic) header.refuse("not one of ours (wrong first bytes)");
@@ -31,20 +31,28 @@ std::optional<Frame> FrameReader::next() {
   if (kind == 0 || kind > last_frame_kind) header.refuse("kind " + std::to_string(kind) + " is unknown");
   if (length > most_)
     header.refuse("announces " + std::to_string(length) + " bytes; the limit is " + std::to_string(most_));
-  const std::size_t unsealed = header_bytes + length, marked = seal_ != nullptr ? Seal::mark_bytes : 0;
-  if (pending_.size() < unsealed + marked) {
-    pending_.reserve(unsealed + marked);
+  pending_.erase(pending_.begin(), pending_.begin() + header_bytes);
+  return Head{static_cast<FrameKind>(kind), length};
+}
+
+// A body of many bytes is the memory into which they came.
+std::optional<Frame> FrameReader::next() {
+  if (!head_) head_ = read_head();
+  if (!head_) return {};
+  const auto [kind, length] = *head_;
+  const std::size_t marked = seal_ != nullptr ? Seal::mark_bytes : 0;
+  if (pending_.size() < length + marked) {
+    pending_.reserve(length + marked);
     return {};
   }
   const std::span all(pending_);
-  if (seal_ != nullptr &&
-      !seal_->open(all.first(header_bytes), all.subspan(header_bytes, length), all.subspan(unsealed, marked)))
-    header.refuse("not from the expected sender: its authentication tag is wrong");
-  const auto first = pending_.begin() + header_bytes, behind = first + length + static_cast<std::ptrdiff_t>(marked);
-  std::vector<std::byte> rest(behind, pending_.end());
-  pending_.resize(unsealed);
-  pending_.erase(pending_.begin(), first);
-  return Frame{static_cast<FrameKind>(kind), std::exchange(pending_, std::move(rest))};
+  if (seal_ != nullptr && !seal_->open(frame_head(kind, length), all.first(length), all.subspan(length, marked)))
+    throw Error(ErrorKind::invalid_input,
+                std::string(frame_name) + ": not from the expected sender: its authentication tag is wrong");
+  std::vector<std::byte> rest(pending_.begin() + static_cast<std::ptrdiff_t>(length + marked), pending_.end());
+  pending_.resize(length);
+  head_.reset();
+  return Frame{kind, std::exchange(pending_, std::move(rest))};
 }
 
 std::vector<std::byte> frame_head(FrameKind kind, std::size_t length) {

@@ -52,9 +52,16 @@ class FrameReader {
   std::optional<Frame> next();
 
  private:
+  struct Head {
+    FrameKind kind = FrameKind::hello;
+    std::size_t length = 0;
+  };
+  std::optional<Head> read_head();
+
   std::size_t most_;
   Seal* seal_ = nullptr;
-  std::vector<std::byte> pending_;
+  std::optional<Head> head_;        // of the frame whose body comes
+  std::vector<std::byte> pending_;  // behind it
 };
 
 // What precedes the body.

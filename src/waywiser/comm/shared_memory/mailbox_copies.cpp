@@ -105,14 +105,25 @@ void MailboxMessages::open(Route& route, Message& message, Tag tag, const CopyOf
     --awaited_;
     return leave_to_ucx(message);
   }
-  SharedCopy& copy = route.from->copies[offer.copy];
-  incoming.end = {&copy, route.process, offer.source, message.bytes};
-  copy.destination.store(reinterpret_cast<std::uintptr_t>(message.into), std::memory_order_relaxed);
-  SharedCopy::State offered = SharedCopy::offered;
+  incoming.end = {&route.from->copies[offer.copy], route.process, offer.source, message.bytes};
   incoming.stage = Copy::Stage::copied;
-  fault_point(ProtocolStep::cts);
-  if (copy.state.compare_exchange_strong(offered, SharedCopy::open, std::memory_order_release))
-    route.incoming.append(message);
+  if (!reads_alone(route, message.bytes)) {
+    if (incoming.end.open(message.into)) route.incoming.append(message);
+    return;
+  }
+  const Turn turn = incoming.end.receive_alone(message.into);
+  if (turn == Turn::nothing_to_do) return;
+  --awaited_;
+  turn == Turn::complete ? end(message) : leave_to_ucx(message);
+}
+
+// Two ranks are faster together only where one would read longer than it takes to tell the other. Where both have more
+// to do than this message, each is faster alone, as long as its cache holds what it reads.
+bool MailboxMessages::reads_alone(const Route& route, std::size_t bytes) noexcept {
+  if (bytes <= defaults::read_alone) return true;
+  const bool are_several = route.receives.first != nullptr || route.incoming.first != nullptr ||
+                           route.offered.first != nullptr || !route.early.empty();
+  return are_several && bytes <= defaults::read_alone_of_several;
 }
 
 // Two ranks share one message in halves; of several messages, and of those that go both ways, each takes whole ones.

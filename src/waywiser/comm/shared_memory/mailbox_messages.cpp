@@ -52,11 +52,18 @@ void MailboxMessages::tell_halted() noexcept {
     if (reaches(peer)) routes_[peer].to->halted.store(1, std::memory_order_release);
 }
 
+bool MailboxMessages::takes(const Message& message) {
+  return reaches(message.peer) &&
+         (message.bytes <= sizes_.lane || message.bytes > longest_by_ucx_alone || !is_of_collective(message.tag));
+}
+
 void MailboxMessages::send(Message& message, Awaited) {
   Route& route = routes_[message.peer];
   message.carrier = this;
   message.state = Message::State::waits;
-  if (route.sends.first != nullptr || !send_now(route, message)) route.sends.append(message);
+  if (route.sends.first == nullptr && send_now(route, message)) return;
+  route.sends.append(message);
+  ++awaited_;
 }
 
 bool MailboxMessages::send_now(Route& route, Message& message) {
@@ -94,7 +101,7 @@ std::optional<Received> MailboxMessages::receive_at_once(std::uint32_t peer, Tag
 
 std::optional<Received> MailboxMessages::probe(std::uint32_t peer, Tag tag, Tag mask) {
   Route& route = routes_[peer];
-  poll(route);
+  poll(route, true);
   for (const Early& early : route.early)
     if (((early.tag ^ tag) & mask) == 0) return Received{early.tag, length_of(early.message())};
   return {};
@@ -121,7 +128,7 @@ void MailboxMessages::receive(Message& message) {
   }
   ++awaited_;
   route.receives.append(message);
-  poll(route);
+  poll(route, false);
 }
 
 // Completes an awaited message. If the lengths differ, nothing is copied.
@@ -145,9 +152,12 @@ void MailboxMessages::deliver(Route& route, const LaneMessage& next) {
   complete(route, *one, next);
 }
 
-bool MailboxMessages::poll(Route& route) {
+// Until nothing more is awaited: what then comes next stays where it is, and need not be kept elsewhere. Or `all`.
+bool MailboxMessages::poll(Route& route, bool all) {
   bool moved = false;
-  while (const LaneMessage next = route.reader.peek()) {
+  while (all || route.receives.first != nullptr) {
+    const LaneMessage next = route.reader.peek();
+    if (!next) break;
     deliver(route, next);
     route.reader.pop();
     moved = true;
@@ -163,6 +173,7 @@ bool MailboxMessages::send_again(Route& route) {
       route.sends.prepend(*first);
       break;
     }
+    --awaited_;
     moved = true;
   }
   return moved;
@@ -173,7 +184,7 @@ bool MailboxMessages::progress() {
   const bool all = ++turns_ % turns_of_unawaited == 0;
   for (const std::uint32_t peer : peers_) {
     Route& route = routes_[peer];
-    if ((all || route.receives.first != nullptr) && poll(route)) moved = true;
+    if (poll(route, all)) moved = true;
     if (route.incoming.first != nullptr && copy_incoming(route)) moved = true;
     if (route.offered.first != nullptr && copy_offered(route)) moved = true;
     if (route.sends.first != nullptr && send_again(route)) moved = true;
@@ -190,8 +201,7 @@ void MailboxMessages::cancel(Message& message) noexcept {
   auto* copy = static_cast<Copy*>(request.get());
   switch (copy == nullptr ? Copy::Stage::queued : copy->stage) {
     case Copy::Stage::queued:
-      if (message.receiving && route.receives.remove(message)) --awaited_;
-      if (!message.receiving) route.sends.remove(message);
+      if ((message.receiving ? route.receives : route.sends).remove(message)) --awaited_;
       return;
     case Copy::Stage::copied:
       if ((message.receiving ? route.incoming : route.offered).remove(message)) --awaited_;

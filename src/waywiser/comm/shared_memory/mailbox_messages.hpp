@@ -38,10 +38,7 @@ class MailboxMessages final : public Carrier {
 
   bool reaches(std::uint32_t peer) const noexcept { return static_cast<bool>(routes_[peer].writer); }
   bool reaches_any() const noexcept { return !peers_.empty(); }
-  bool takes(const Message& message) override {
-    return reaches(message.peer) &&
-           (message.bytes <= sizes_.lane || message.bytes > longest_by_ucx_alone || !is_of_collective(message.tag));
-  }
+  bool takes(const Message& message) override;
   // The way of a message of a program to a peer that it reaches: one of host_message_ways(). Asks, and may tell of it.
   std::string_view way_to(std::uint32_t peer, std::size_t bytes) noexcept;
   // Says that this rank no longer touches anybody's memory. Any of its threads may call it.
@@ -121,7 +118,7 @@ class MailboxMessages final : public Carrier {
   auto find_early(Of& route, Tag tag) const noexcept {
     return std::ranges::find_if(route.early, [&](Tag other) { return match(other, tag); }, &Early::tag);
   }
-  bool poll(Route& route);
+  bool poll(Route& route, bool all);
   bool send_again(Route& route);
   void deliver(Route& route, const LaneMessage& next);
   void complete(Route& route, Message& message, const LaneMessage& came);
@@ -130,6 +127,7 @@ class MailboxMessages final : public Carrier {
   bool is_better_copied_twice(Route& route, std::size_t bytes) noexcept;
   static std::uint32_t free_copy(const Route& route) noexcept;
   void open(Route& route, Message& message, Tag tag, const CopyOffer& offer);
+  static bool reads_alone(const Route& route, std::size_t bytes) noexcept;
   static std::uint32_t chunks_at_once(const MessageList& queue, const MessageList& other_way) noexcept;
   bool copy_incoming(Route& route);
   bool copy_offered(Route& route);

@@ -79,6 +79,33 @@ bool write_memory(std::uint64_t process, std::uint64_t destination, const std::b
   return true;
 }
 
+bool CopyEnd::open(std::byte* into) const noexcept {
+  copy->destination.store(reinterpret_cast<std::uintptr_t>(into), std::memory_order_relaxed);
+  fault_point(ProtocolStep::cts);
+  SharedCopy::State offered = SharedCopy::offered;
+  return copy->state.compare_exchange_strong(offered, SharedCopy::open, std::memory_order_acq_rel);
+}
+
+// Claims before it opens: the sender finds nothing left.
+Turn CopyEnd::receive_alone(std::byte* into) const noexcept {
+  const Chunks all{0, chunks_of(bytes)};
+  const Copying copying(copy->receiver_copies);
+  copy->taken.store(all.count, std::memory_order_relaxed);
+  if (!open(into)) return Turn::nothing_to_do;
+  return read(all, into) ? finish() : refuse();
+}
+
+Turn CopyEnd::refuse() const noexcept {
+  copy->state.store(SharedCopy::refused, std::memory_order_release);
+  return Turn::refused;
+}
+
+Turn CopyEnd::finish() const noexcept {
+  fault_point(ProtocolStep::fin);
+  copy->state.store(SharedCopy::unused, std::memory_order_release);
+  return Turn::complete;
+}
+
 Turn CopyEnd::receive(std::byte* into, std::uint32_t most) const noexcept {
   const std::uint32_t chunks = chunks_of(bytes);
   const bool some_are_left = copy->taken.load(std::memory_order_relaxed) < chunks;
@@ -88,16 +115,11 @@ Turn CopyEnd::receive(std::byte* into, std::uint32_t most) const noexcept {
     const Copying copying(copy->receiver_copies);
     if (some_are_left) mine = take(*copy, chunks, most);
     if (!mine && some_came_back) mine = unpacked(copy->returned.exchange(0, std::memory_order_acq_rel));
-    if (mine && !read(mine, into)) {
-      copy->state.store(SharedCopy::refused, std::memory_order_release);
-      return Turn::refused;
-    }
+    if (mine && !read(mine, into)) return refuse();
   }
   if (mine) copy->copied.fetch_add(mine.count, std::memory_order_acq_rel);
   if (copy->copied.load(std::memory_order_acquire) != chunks) return mine ? Turn::copied : Turn::nothing_to_do;
-  fault_point(ProtocolStep::fin);
-  copy->state.store(SharedCopy::unused, std::memory_order_release);
-  return Turn::complete;
+  return finish();
 }
 
 Turn CopyEnd::send(const std::byte* from, std::uint32_t most) const noexcept {

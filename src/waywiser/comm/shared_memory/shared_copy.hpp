@@ -73,6 +73,10 @@ struct CopyEnd {
   std::uint64_t there = 0;    // the other end's memory
   std::size_t bytes = 0;
 
+  // The receiver opens the copy. False: it has been withdrawn.
+  bool open(std::byte* into) const noexcept;
+  // Opens it and reads all, before the sender can claim anything. nothing_to_do: it has been withdrawn.
+  Turn receive_alone(std::byte* into) const noexcept;
   // Claims at most `most` chunks. refused: the sender's memory cannot be read, and both ends know it.
   Turn receive(std::byte* into, std::uint32_t most) const noexcept;
   // failed: the receiver's memory cannot be written, and the receiver copies everything.
@@ -83,6 +87,8 @@ struct CopyEnd {
   bool is_held(bool by_sender) const noexcept;
 
  private:
+  Turn refuse() const noexcept;
+  Turn finish() const noexcept;
   bool read(Chunks mine, std::byte* into) const noexcept;
   bool write(Chunks mine, const std::byte* from) const noexcept;
 };
