@@ -46,7 +46,7 @@ BY_ADDRESS = {
     "ww_halo_seconds*": "type(ww_halo_seconds), intent(out) :: {}",
     "ww_message_status*": "type(ww_message_status), intent(inout), target :: {}",
     "ww_halo_totals*": "type(ww_halo_totals), intent(out) :: {}",
-    "const ww_join_options*": "type(ww_join_options), intent(in), optional :: {}",
+    "const ww_join_options*": "type(ww_join_options), intent(in) :: {}",
     "ww_unique_id*": "type(ww_unique_id), intent(out) :: {}",
     "const ww_unique_id*": "type(ww_unique_id), intent(in) :: {}",
     "ww_future* const*": "type(c_ptr), intent(in) :: {}(*)",
@@ -56,6 +56,20 @@ RESULTS = {
     "size_t": "integer(c_size_t)",
     "double": "real(c_double)",
     "const char*": "type(c_ptr)",
+}
+# What a call may leave out: parameters by address that may be NULL in C.
+OPTIONAL = {
+    ("ww_join", "options"),
+    ("ww_join_by_id", "options"),
+    ("ww_make_unique_id", "towards"),
+    ("ww_plan_open", "file"),
+    ("ww_plan_describe", "partner"),
+    ("ww_file_open", "way"),
+    ("ww_file_replace", "way"),
+    ("ww_shuffle_begin", "spill"),
+    ("ww_remote_open", "key"),
+    ("ww_remote_run", "arrays"),
+    ("ww_remote_run", "numbers"),
 }
 LONGEST_LINE = 120
 # Fortran does not tell ww_wait from WW_WAIT.
@@ -74,8 +88,16 @@ def declared(parameter: str) -> tuple[str, str]:
     return name, f"type(c_ptr), value :: {name}"
 
 
+def may_be_left_out(function: str, name: str, declaration: str) -> tuple[str, str]:
+    if (function, name) in OPTIONAL:
+        assert "value" not in declaration, f"{name} of {function} is no address"
+        declaration = declaration.replace(" ::", ", optional ::")
+    return name, declaration
+
+
 def interface(result: str, name: str, parameters: str) -> list[str]:
-    declarations = [] if parameters == "void" else [declared(each) for each in parameters.split(",")]
+    given = [] if parameters == "void" else [declared(each) for each in parameters.split(",")]
+    declarations = [may_be_left_out(name, *each) for each in given]
     kind = "subroutine" if result == "void" else "function"
     # Those that return a text have a function around them in the template.
     fortran, binding = (f"{name}_c", f', name="{name}"') if result == "const char*" else (name, "")
@@ -100,6 +122,8 @@ def module(header: str, template: str) -> str:
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     functions = re.findall(r"WW_API\s+([^;]*?)\s*(ww_\w+)\(([^;]*)\);", header)
     interfaces = [line for function in functions for line in interface(*function)]
+    optional = sum(", optional ::" in line for line in interfaces)
+    assert optional == len(OPTIONAL), f"{len(OPTIONAL)} parameters may be left out, and the header has {optional}"
     return template.replace("@constants@\n", "\n".join(constants(header)) + "\n").replace(
         "@interfaces@\n", "\n".join(interfaces) + "\n"
     )

@@ -163,7 +163,7 @@ TEST_F(EncryptionTest, AllRanksMustWantIt) {
 
 TEST_F(EncryptionTest, AnotherValueThanOnOrOffIsRefused) {
   const WithVariable wrong("WAYWISER_ENCRYPT", "yes");
-  EXPECT_THROW(static_cast<void>(wants_encryption()), Error);
+  EXPECT_THROW(static_cast<void>(switched_on("WAYWISER_ENCRYPT")), Error);
 }
 
 }  // namespace

@@ -51,6 +51,32 @@ TEST(Scans, GiveEachRankTheReductionOfTheLowerOnes) {
               no_problems);
 }
 
+// Also where nothing is combined: in a group of one rank, at the first rank of a scan, and at the second of an exscan.
+TEST(Scans, LogicalOperationsGive1Or0AtEveryRank) {
+  for (const int ranks : {1, 2, 3})
+    EXPECT_EQ(TestRanks(ranks).in_processes([](Group& group) {
+      const Numbers mine(static_cast<std::size_t>(group.size()), group.rank() == 0 ? 6 : 0);
+      for (const ReduceOp op : {ReduceOp::land, ReduceOp::lor, ReduceOp::lxor})
+        for (int repeat = 0; repeat < 4; ++repeat) {
+          const Numbers first(mine.size(), 1), none(mine.size(), 0);
+          const Numbers& later = op == ReduceOp::land ? none : first;
+          Numbers all(mine.size()), scanned(mine.size()), below(mine.size(), -5), at_root(mine.size()), part(1);
+          group.all_reduce(std::span(mine), std::span(all), op);
+          group.reduce(std::span(mine), std::span(at_root), op, 0);
+          group.reduce_scatter(std::span(mine), std::span(part), op);
+          scan(group, std::span(mine), std::span(scanned), op);
+          exscan(group, std::span(mine), std::span(below), op);
+          const Numbers& whole = group.size() == 1 ? first : later;
+          require_that(all == whole && part[0] == whole[0] && (group.rank() != 0 || at_root == whole), "a reduction");
+          require_that(scanned == (group.rank() == 0 ? first : later), "scan");
+          require_that(
+              group.rank() == 0 ? below == Numbers(mine.size(), -5) : below == (group.rank() == 1 ? first : later),
+              "exscan");
+        }
+    }),
+              no_problems);
+}
+
 // They go through host memory.
 TEST(Scans, OfArraysOnGpus) {
   TestRanks ranks(3);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import zlib
@@ -79,7 +80,18 @@ def refused(file: Path, why: str, **limits: Any) -> None:
 
 def test_a_file_that_keeps_its_reader_busy_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "mesh.off").write_text("OFF\n# x")  # meshio looks for the next line for ever
-    refused(tmp_path / "mesh.off", "meshio has not read it in 1 seconds: most_seconds= allows more", most_seconds=1)
+    why = "meshio has not read it in 1 seconds of a CPU: most_seconds= allows more"
+    refused(tmp_path / "mesh.off", why, most_seconds=1)
+
+
+def test_a_reader_may_wait_for_a_cpu_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import signal; from waywiser.mesh.meshio_process import limit; limit(1 << 40, 7); print(signal.alarm(0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
+    assert done.stdout == "70\n"
+    ended = subprocess.CompletedProcess([], -signal.SIGALRM, "", "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **options: ended if options["timeout"] > 70 else None)
+    (tmp_path / "mesh.off").write_text("OFF\n")
+    refused(tmp_path / "mesh.off", "meshio has not read it in 70 seconds: most_seconds= allows more", most_seconds=7)
 
 
 def test_a_small_file_that_takes_much_memory_is_given_up(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from rank_jobs import ROOT, run, runtime_folder
 
+import waywiser as ww
+
 __all__ = ["runtime_folder"]
 FAKE = ROOT / "build/libfake_nvtx.so"
 NAMES = f"""
@@ -95,3 +97,11 @@ def test_without_a_library_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("WAYWISER_LIBNVTX", "/nowhere/libnvtx.so")
     code, _, errors = run(2, "", program=CALLS)
     assert code == 0 and errors.count("WAYWISER_NVTX=1, but there is no NVTX") == 2 and "/nowhere/libnvtx.so" in errors
+
+
+@pytest.mark.parametrize("name", ["WAYWISER_NVTX", "WAYWISER_TRUST_NETWORK"])
+def test_a_switch_that_is_neither_on_nor_off_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, though it is asked for later, or never."""
+    monkeypatch.setenv(name, "yes")
+    with pytest.raises(ww.InputError, match=f"^{name}='yes': it is 0 or 1$"):
+        ww.join()

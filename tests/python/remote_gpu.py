@@ -42,7 +42,7 @@ def dies(a):
     os._exit(5)
 
 def raises(a):
-    raise ValueError("not this one")
+    raise ValueError("not\\n  this one")
 
 functions = {"never_ends": never_ends, "dies": dies, "raises": raises}
 """

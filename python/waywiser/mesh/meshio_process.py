@@ -20,18 +20,19 @@ _MOST_NAMES = 10_000
 # Numbers of groups, one a cell, as meshio names them for Gmsh, Medit, SU2, MED; then VTK's of some programs.
 _TAGS = ("gmsh:physical", "medit:ref", "su2:tag", "cell_tags", "CellEntityIds", "boundary", "patch")
 OUT_OF_MEMORY = 3  # exit code
+WAIT = 10  # seconds for one of a CPU: other processes of the machine have their share
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def limit(most_bytes: int, seconds: int) -> None:
-    """Ends this process by SIGXCPU after so much time of a CPU, by SIGALRM after three times as much in all."""
+    """Ends this process by SIGXCPU after so much time of a CPU, by SIGALRM after ten times as much in all."""
     limits = {"AS": most_bytes, "FSIZE": most_bytes, "CPU": seconds, "CORE": 0}
     for name, most in limits.items():
         number = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(number)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(number, (most, hard))
-    signal.alarm(3 * seconds)
+    signal.alarm(WAIT * seconds)
 
 
 def open_nothing_else(file: str) -> None:

@@ -18,7 +18,7 @@ from waywiser.errors import InputError, InputTypeError, UnavailableError
 from waywiser.mesh.boundaries import KINDS, boundaries_of
 from waywiser.mesh.faces import CORNERS, FLAT, Block, first_equals
 from waywiser.mesh.mesh import Mesh
-from waywiser.mesh.meshio_process import OUT_OF_MEMORY
+from waywiser.mesh.meshio_process import OUT_OF_MEMORY, WAIT
 
 # Formats of one file; meshio has more, of several files (XDMF, TetGen) or not for meshes of computations.
 ENDINGS = (
@@ -46,7 +46,8 @@ def read_mesh(
     by the numbers of their array `CellEntityIds`, `boundary` or `patch`. A group without a name has its number.
 
     meshio runs in a process of its own, which may take `most_bytes` of memory (2 GiB and 64 times the size of the file,
-    unless given) and `most_seconds` of a CPU (10, and one for each 250 kB), and opens no other file.
+    unless given) and `most_seconds` of a CPU (10, and one for each 250 kB; ten times as long in all), and opens no
+    other file.
 
     Raises UnavailableError without meshio, and InputError for a file that is of another format, cannot be read within
     these limits, or has no such cells.
@@ -89,7 +90,7 @@ def _run(path: Path, result: IO[bytes], memory: int, seconds: int) -> None:
     try:
         done = subprocess.run(
             words, env=surroundings, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[result.fileno()],
-            timeout=3 * seconds + 10, check=False, errors="replace", encoding="utf-8",
+            timeout=WAIT * seconds + 10, check=False, errors="replace", encoding="utf-8",
         )  # fmt: skip
         code, said = done.returncode, " ".join(done.stderr.split())
     except subprocess.TimeoutExpired:
@@ -97,7 +98,8 @@ def _run(path: Path, result: IO[bytes], memory: int, seconds: int) -> None:
     except OSError as error:
         raise UnavailableError(f"{path}: the process that reads it does not start: {error}") from error
     if code in (-signal.SIGALRM, -signal.SIGXCPU):
-        raise InputError(f"{path}: meshio has not read it in {seconds} seconds: most_seconds= allows more")
+        spent = f"{seconds} seconds of a CPU" if code == -signal.SIGXCPU else f"{WAIT * seconds} seconds"
+        raise InputError(f"{path}: meshio has not read it in {spent}: most_seconds= allows more")
     if code == OUT_OF_MEMORY:
         raise InputError(f"{path}: meshio needs more than {memory} bytes of memory: most_bytes= allows more")
     if code != 0:

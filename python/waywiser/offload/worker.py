@@ -61,10 +61,11 @@ class Calls:
         try:
             return self._result_of(name, arrays, numbers)
         except BaseException as error:
-            if isinstance(error, _FOR_CLIENTS):
-                raise
-            traceback.print_exc()  # for the server's log
-            raise type(type(error).__name__, (Exception,), {})("the server's log says why") from None
+            words = " ".join(str(error).split())  # one line
+            if not isinstance(error, _FOR_CLIENTS):
+                traceback.print_exc()  # for the server's log
+                words = "the server's log says why"
+            raise type(type(error).__name__, (Exception,), {})(words) from None
 
     def _result_of(
         self, name: str, arrays: list[_core.ServedArray], numbers: list[tuple[str, float]]

@@ -11,6 +11,7 @@ program consumer
   integer(c_int64_t), target :: flags(2) = 0
   integer(c_int64_t) :: places(n)
   integer(c_int) :: me, ranks, next, before
+  integer :: unit
   type(ww_message_status) :: status
 
   if (ww_error_text() /= '') error stop 'there was no error'
@@ -81,6 +82,7 @@ program consumer
 
   call exchange_a_grid()
   call meet_without_a_launcher()
+  call leave_out_what_may_be_null()
   call parts_of_the_group()
   if (ww_failure(group) /= ww_ok) error stop 'the group has failed'
 
@@ -122,7 +124,7 @@ contains
     type(ww_unique_id) :: id
     type(c_ptr) :: other, futures(2)
     integer(c_size_t) :: place
-    call check(ww_make_unique_id(c_null_char, id))
+    call check(ww_make_unique_id(id=id))
     call check(ww_join_by_id(id=id, rank=0, size=1, group=other))
     call check(ww_recv(other, c_loc(total), 1_c_size_t, ww_float64, 0, 4, ww_begin(future)))
     futures = [c_null_ptr, future]
@@ -135,6 +137,32 @@ contains
     call ww_group_free(other)
   end subroutine
 
+  ! A file by the usual way; the plan of the environment; a server that there is not, by the usual key.
+  subroutine leave_out_what_may_be_null()
+    character(len=20) :: name
+    type(c_ptr) :: file, plan, remote
+    type(ww_plan_facts) :: facts
+    integer(c_int64_t) :: bytes
+    write(name, '(a, i0)') 'fortran-', me
+    call check(ww_file_replace(path=trim(name)//c_null_char, file=file))
+    call check(ww_file_write(file, 0_c_int64_t, c_loc(x), c_sizeof(x)))
+    call check(ww_file_close(file))
+    call ww_file_free(file)
+    call check(ww_file_open(path=trim(name)//c_null_char, file=file))
+    call check(ww_file_size(file, bytes))
+    if (bytes /= c_sizeof(x)) error stop 'the size of a file'
+    call ww_file_free(file)
+    open(newunit=unit, file=name)
+    close(unit, status='delete')
+    if (ww_plan_open(plan=plan) == ww_ok) then  ! waywiser run has found one of this machine
+      call ww_plan_free(plan)
+    else if (index(ww_error_text(), 'WAYWISER_PLAN is not set') == 0) then
+      error stop 'a plan without a name'
+    end if
+    if (ww_plan_describe(plan=c_null_ptr, facts=facts) /= ww_invalid_input) error stop 'a plan that there is not'
+    if (ww_remote_open(address='127.0.0.1:1'//c_null_char, gpu=0, timeout=1._c_double, remote=remote) == ww_ok) &
+      error stop 'a server that there is not'
+  end subroutine
 
   ! Those of this machine, which are all; and one of this rank alone, whose end is not that of the others.
   subroutine parts_of_the_group()

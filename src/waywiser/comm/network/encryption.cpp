@@ -16,13 +16,6 @@ constexpr std::string_view purpose = "waywiser encrypted messages";
 // The size for which the plan is asked.
 constexpr Bytes usual_bytes = 1 << 20;
 
-bool switched_on(const char* name) {
-  const std::string value = environment(name).value_or("0");
-  if (value != "0" && value != "1")
-    throw Error(ErrorKind::invalid_input, std::string(name) + "=" + quoted(value, 40) + ": it is 0 or 1");
-  return value == "1";
-}
-
 bool plan_says_kernel(const Chooser* chooser) {
   if (chooser == nullptr) return false;
   const PlanRow* row =
@@ -42,9 +35,14 @@ bool wants_kernel(const Chooser* chooser) {
 
 }  // namespace
 
-std::string wanted_encryption(const Chooser* chooser) { return wants_kernel(chooser) ? "kernel" : "openssl"; }
+bool switched_on(const char* name) {
+  const std::string value = environment(name).value_or("0");
+  if (value != "0" && value != "1")
+    throw Error(ErrorKind::invalid_input, std::string(name) + "=" + quoted(value, 40) + ": it is 0 or 1");
+  return value == "1";
+}
 
-bool wants_encryption() { return switched_on("WAYWISER_ENCRYPT"); }
+std::string wanted_encryption(const Chooser* chooser) { return wants_kernel(chooser) ? "kernel" : "openssl"; }
 
 std::unique_ptr<EncryptedMessages> encrypted_messages(const Launch& launch, const Chooser* chooser) {
   if (launch.secret.empty())

@@ -227,8 +227,8 @@ void Execution::finish(Pending& pending) {
 
 void Execution::finish_schedule() {
   running_ = false;
-  if (call_.op == ReduceOp::avg && schedule_->output_count != 0)
-    average(call_.type, output_.data, schedule_->output_count, members_->size());
+  if (schedule_->output_count != 0)
+    end_reduction(call_.type, call_.op, output_.data, schedule_->output_count, members_->size());
 }
 
 // The input is never written.

@@ -115,9 +115,9 @@ bool LaneExecution::advance() {
     }
   }
   running_ = false;
-  if (call_.op == ReduceOp::avg && schedule_->output != 0)
-    average(call_.type, areas_[static_cast<std::size_t>(Area::output)], schedule_->output / bytes_of(call_.type),
-            members_->size());
+  if (schedule_->output != 0)
+    end_reduction(call_.type, call_.op, areas_[static_cast<std::size_t>(Area::output)],
+                  schedule_->output / bytes_of(call_.type), members_->size());
   return true;
 }
 

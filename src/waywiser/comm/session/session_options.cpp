@@ -61,7 +61,7 @@ JoinOptions with_environment(JoinOptions options) {
   if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
     options.launch->root.reset();
   if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("trap"));
-  if (!options.encrypt) options.encrypt = wants_encryption();
+  if (!options.encrypt) options.encrypt = switched_on("WAYWISER_ENCRYPT");
   if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
   if (!options.progress_thread) options.progress_thread = wants_progress_thread();
   if (!options.progress_core)
@@ -69,6 +69,8 @@ JoinOptions with_environment(JoinOptions options) {
   if (!options.max_ctas)
     options.max_ctas = number_of_environment("WAYWISER_MAX_CTAS", "a number of blocks").value_or(0);
   check_ctas(*options.max_ctas);
+  for (const char* asked_later : {"WAYWISER_NVTX", "WAYWISER_TRUST_NETWORK"})
+    static_cast<void>(switched_on(asked_later));
   if (options.progress_core) check_core(*options.progress_core);
   return options;
 }
