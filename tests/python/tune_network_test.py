@@ -181,9 +181,9 @@ def test_large_messages_go_over_both_rails(two_links: TwoMachines) -> None:
 
 
 def test_gpu_memory_is_staged_in_three_ways(machines: TwoMachines) -> None:
-    """Of virtual GPUs: the bytes are right, the times are none."""
+    """Of virtual GPUs: the bytes are right, the times are none. All ways are measured, however busy the machine is."""
     options = {"backend": "virtual_gpu", "places": ["gpu0"], "operations": ["latency"], "processes": [1]}
-    options |= {"min_bytes": 1 << 10, "max_bytes": 2 << 20, "quick": True, "budget_seconds": 40}
+    options |= {"min_bytes": 2 << 20, "max_bytes": 2 << 20, "budget_seconds": 120}
     profile = measured(machines, "load_topology('dgx-1v')", options)
     assert profile["simulated"]
     found = [one for one in profile["series"] if one["path"]["destination"].endswith(":gpu0")]
