@@ -105,12 +105,16 @@ def test_the_flow_solver_is_what_was_recorded() -> None:
 
 
 def test_processes_that_share_a_gpu_are_what_was_recorded() -> None:
-    file = json.loads((RESULTS / "sharing-h200.json").read_text())
-    recorded = {str(row["processes"]): [f"{us / 1e3:#.3g}" for us in row["us"].values()] for row in file["rows"]}
-    found = rows("| Processes | `whole_field` | `per_neighbor` | `packed` |")
-    assert len(found) == 6 and all(times == recorded[processes] for processes, *times in found)
-    fastest = {row["processes"]: row["fastest"] for row in file["rows"]}
-    assert {processes for processes, name in fastest.items() if name == "whole_field"} == {4, 5, 6, 7, 8}
+    file = json.loads((RESULTS / "sharing-h200.json").read_text())["rows"]
+    recorded = {(row["mps"], row["processes"]): [f"{us / 1e3:#.3g}" for us in row["us"].values()] for row in file}
+    variants = "| `whole_field` | `per_neighbor` | `packed` |"
+    found = rows(f"| Processes {variants} with MPS: {variants[2:]}")
+    assert [int(processes) for processes, *_ in found] == [1, 2, 3, 4, 6, 8]
+    for processes, *times in found:
+        for mps, shown in ((False, times[:3]), (True, times[3:])):
+            assert shown == recorded.get((mps, int(processes)), ["-"] * 3)
+    original_way = {(row["mps"], row["processes"]) for row in file if row["fastest"] == "whole_field"}
+    assert original_way == {(False, processes) for processes in (4, 5, 6, 7, 8)}
 
 
 def test_fused_programs_are_what_was_recorded() -> None:
