@@ -146,7 +146,7 @@ class Rank {
     return results();
   }
 
-  // Each as long as it takes in a graph; the shortest of the rounds, since what disturbs only adds.
+  // Each in a graph; the same 200 lengths in every run.
   Json lengths() {
     std::mt19937 draw(1);
     std::uniform_real_distribution<double> exponent(3, 27);  // 8 bytes to 128 MiB

@@ -25,7 +25,8 @@ inline std::uint32_t most_blocks_at_once(std::uint32_t parts, std::uint32_t mult
   return std::min(static_cast<std::uint32_t>(defaults::joint_blocks), multiprocessors);
 }
 
-// What stays at this rank: blocks at the end of the grid copy it, which wait for nobody.
+// What stays at this rank: blocks at the end of the grid copy it, which wait for nobody. How many is not tuned: these
+// were measured alone (docs/lab/gpu-groups.md).
 struct OwnCopy {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
