@@ -1,6 +1,7 @@
 /* A broadcast over a star forest, whose leaves are all roots of the next rank, by PETSc's basic type and by the
  * plugin's, in turn: microseconds, the median of the rounds at the slowest rank, and the second divided by the first.
- * It runs as docs/howto-petsc.md says. */
+ * It runs as docs/howto-petsc.md says. -gpu: the arrays are in the memory of a GPU. */
+#include <petscdevice.h>
 #include <petscsf.h>
 #include <stdlib.h>
 
@@ -35,6 +36,7 @@ static PetscErrorCode turns(PetscSF sf, int times, const double* root, double* l
     PetscCall(PetscSFBcastBegin(sf, MPI_DOUBLE, root, leaf, MPI_REPLACE));
     PetscCall(PetscSFBcastEnd(sf, MPI_DOUBLE, root, leaf, MPI_REPLACE));
   }
+  PetscCall(PetscDeviceContextSynchronize(NULL));
   *each = (MPI_Wtime() - begin) / times * 1e6;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, each, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscFunctionReturn(0);
@@ -42,26 +44,35 @@ static PetscErrorCode turns(PetscSF sf, int times, const double* root, double* l
 
 int main(int argc, char** argv) {
   int rank, ranks;
+  PetscBool gpu = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-gpu", &gpu, NULL));
+  const PetscMemType memory = gpu ? PETSC_MEMTYPE_CUDA : PETSC_MEMTYPE_HOST;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "doubles of each of %d ranks; us basic; us waywiser; quotient\n", ranks));
   for (PetscInt count = 1; count <= 1000000; count *= 10) {
     const int times = count < 10000 ? 2000 : (int)(20000000 / count);
-    double us[TYPES][ROUNDS], *root, *leaf;
+    double us[TYPES][ROUNDS], *root, *leaf, *seen;
     PetscSF sf[TYPES];
-    PetscCall(PetscMalloc2(count, &root, count, &leaf));
-    for (PetscInt i = 0; i < count; ++i) root[i] = rank * 1e7 + (double)i;
+    PetscCall(PetscDeviceMalloc(NULL, PETSC_MEMTYPE_HOST, count, &seen));
+    PetscCall(PetscDeviceMalloc(NULL, memory, count, &root));
+    PetscCall(PetscDeviceMalloc(NULL, memory, count, &leaf));
+    for (PetscInt i = 0; i < count; ++i) seen[i] = rank * 1e7 + (double)i;
+    PetscCall(PetscDeviceArrayCopy(NULL, root, seen, count));
     for (int type = 0; type < TYPES; ++type) PetscCall(forest(types[type], count, (rank + 1) % ranks, &sf[type]));
     for (int round = -1; round < ROUNDS; ++round) /* the first one does not count */
       for (int type = 0; type < TYPES; ++type) {
         double each;
-        PetscCall(PetscArrayzero(leaf, count));
+        PetscCall(PetscDeviceArrayZero(NULL, leaf, count));
         PetscCall(turns(sf[type], times, root, leaf, &each));
+        PetscCall(PetscArrayzero(seen, count));
+        PetscCall(PetscDeviceArrayCopy(NULL, seen, leaf, count));
+        PetscCall(PetscDeviceContextSynchronize(NULL));
         for (PetscInt i = 0; i < count; ++i)
-          PetscCheck(leaf[i] == (rank + 1) % ranks * 1e7 + (double)i, PETSC_COMM_SELF, PETSC_ERR_PLIB, "leaf %d",
+          PetscCheck(seen[i] == (rank + 1) % ranks * 1e7 + (double)i, PETSC_COMM_SELF, PETSC_ERR_PLIB, "leaf %d",
                      (int)i);
         if (round >= 0) us[type][round] = each;
       }
@@ -71,7 +82,9 @@ int main(int argc, char** argv) {
     }
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%8d %10.2f %10.2f %6.2f\n", (int)count, us[0][ROUNDS / 2],
                           us[1][ROUNDS / 2], us[1][ROUNDS / 2] / us[0][ROUNDS / 2]));
-    PetscCall(PetscFree2(root, leaf));
+    PetscCall(PetscDeviceFree(NULL, root));
+    PetscCall(PetscDeviceFree(NULL, leaf));
+    PetscCall(PetscDeviceFree(NULL, seen));
   }
   PetscCall(PetscFinalize());
   return 0;

@@ -53,7 +53,7 @@ PetscErrorCode Job::leave() {
     WaywiserCall(ww_close(group));
     ww_group_free(group);
   }
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 PetscErrorCode Job::take_tag(MPI_Comm comm, int* tag) {
@@ -68,7 +68,7 @@ PetscErrorCode Job::take_tag(MPI_Comm comm, int* tag) {
   const int bit = __builtin_ctzll(of_all[word]);
   free_tags[word] &= ~(std::uint64_t{1} << bit);
   *tag = static_cast<int>(word) * 64 + bit;
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 void Job::give_back_tag(int tag) { free_tags[static_cast<std::size_t>(tag) / 64] |= std::uint64_t{1} << tag % 64; }

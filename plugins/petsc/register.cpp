@@ -51,5 +51,5 @@ extern "C" __attribute__((visibility("default"))) PetscErrorCode PetscDLLibraryR
   PetscCall(PetscSFRegister("waywiser", create));
   PetscCall(PetscRegisterFinalize(Job::leave));
   PetscCall(PetscInfo(nullptr, "PetscSF type waywiser: %s\n", libraries_in_use().c_str()));
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }

@@ -92,7 +92,7 @@ PetscErrorCode unpack(const Side& side, const Unit& unit, MPI_Op op, const std::
       packed += run.count * unit.bytes();
     }
   }
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 }  // namespace waywiser_petsc

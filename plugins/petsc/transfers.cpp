@@ -44,7 +44,7 @@ PetscErrorCode Transfers::receive(const Side& side, const Unit& unit, int tag, s
   ww_future* future = nullptr;
   WaywiserCall(ww_recv(Job::group(), into, side.units * unit.bytes(), WW_UINT8, side.rank, tag, ww_begin(&future)));
   under_way_.push_back(future);
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 PetscErrorCode Transfers::send(const Side& side, const Unit& unit, int tag, const std::byte* from) {
@@ -52,7 +52,7 @@ PetscErrorCode Transfers::send(const Side& side, const Unit& unit, int tag, cons
   ww_future* future = nullptr;
   WaywiserCall(ww_send(Job::group(), from, side.units * unit.bytes(), WW_UINT8, side.rank, tag, ww_begin(&future)));
   under_way_.push_back(future);
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 PetscErrorCode Transfers::begin(const std::vector<Side>& gives, const std::vector<Side>& takes, const Unit& unit,
@@ -89,7 +89,7 @@ PetscErrorCode Transfers::begin(const std::vector<Side>& gives, const std::vecto
   PetscCall(receive_all(true));
   const auto none = [](const Side&) { return false; };
   count(gives.size(), bytes_of(gives, unit, none), takes.size(), bytes_of(takes, unit, none));
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 // Other ranks may wait in MPI for a message of this one before they send here, so MPI gets its turns too.
@@ -116,7 +116,7 @@ PetscErrorCode Transfers::wait() {
     }
     if (waited > spins_for) ::sched_yield();
   }
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 PetscErrorCode Transfers::unpack(const std::vector<Side>& takes, const Unit& unit, MPI_Op op) {
@@ -127,7 +127,7 @@ PetscErrorCode Transfers::unpack(const std::vector<Side>& takes, const Unit& uni
     PetscCall(waywiser_petsc::unpack(side, unit, op, arrived, arrays_.into, scratch_));
     arrived += side.units * unit.bytes();
   }
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 void Transfers::end() noexcept {

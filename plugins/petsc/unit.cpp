@@ -34,14 +34,14 @@ PetscErrorCode Unit::set(MPI_Datatype type) {
     PetscCallMPI(MPI_Type_get_envelope(inner, &integers, &addresses, &types, &kind));
     owned_ = kind != MPI_COMBINER_NAMED;
   }
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 PetscErrorCode Unit::combine(MPI_Op op, const void* from, void* into, std::size_t units) const {
   PetscFunctionBegin;
   if (op == MPI_REPLACE) {
     if (units * bytes_ != 0) std::memmove(into, from, units * bytes_);
-    PetscFunctionReturn(0);
+    PetscFunctionReturn(PetscErrorCode(0));
   }
   const std::size_t most = std::max<std::size_t>(1, INT_MAX / std::max<std::size_t>(1, count_));
   for (std::size_t done = 0; done < units; done += most) {
@@ -50,7 +50,7 @@ PetscErrorCode Unit::combine(MPI_Op op, const void* from, void* into, std::size_
                                   static_cast<std::byte*>(into) + done * bytes_, static_cast<int>(now * count_),
                                   element_, op));
   }
-  PetscFunctionReturn(0);
+  PetscFunctionReturn(PetscErrorCode(0));
 }
 
 }  // namespace waywiser_petsc

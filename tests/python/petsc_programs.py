@@ -43,6 +43,13 @@ def why_no_petsc() -> str:
     return "" if _outside("mpicc") and _outside("mpicxx") and _outside("mpirun") else "there is no MPI for PETSc"
 
 
+def has_gpus() -> bool:
+    """Whether PETSc here was built for the GPUs of this machine."""
+    folder = Path(_pkg_config("--variable=includedir") or "")
+    settings = [path for path in (folder / "petscconf.h", folder / "petsc/petscconf.h") if path.exists()]
+    return Path("/dev/nvidia0").exists() and any("PETSC_HAVE_CUDA 1" in path.read_text() for path in settings)
+
+
 class PetscPrograms:
     """Programs of PETSc's examples, each compiled once, and the plugin; all in one folder."""
 

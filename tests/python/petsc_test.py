@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from consumers import done, prefix
-from petsc_programs import PetscPrograms, unlike_lines, why_no_petsc
+from petsc_programs import PetscPrograms, has_gpus, unlike_lines, why_no_petsc
 from rank_jobs import runtime_folder
 
 import waywiser
@@ -90,6 +90,14 @@ RANKS = [pytest.param(ranks, marks=[] if ranks == 3 else in_whole) for ranks in 
 def test_random_forests_give_the_same_as_the_basic_type(petsc: PetscPrograms, ranks: int) -> None:
     code, lines, errors = petsc.run(ranks, "star_forests", "-cases", "200" if WHOLE else "20")
     assert (code, lines, errors) == (0, [f"{200 if WHOLE else 20} cases are equal"], "")
+
+
+@pytest.mark.skipif(not has_gpus(), reason="needs a PETSc with CUDA, its sources, and a GPU")
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_values_on_gpus_give_the_same_as_the_basic_type(petsc: PetscPrograms, ranks: int, each: int) -> None:
+    code, lines, errors = petsc.run(ranks, "star_forests", "-cases", "50", "-gpu", str(each), "-use_gpu_aware_mpi", "0")
+    assert (code, lines, errors) == (0, ["50 cases are equal"], "")
 
 
 @pytest.mark.parametrize("transport", ["self,vader", "self,tcp"])
