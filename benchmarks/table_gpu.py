@@ -19,6 +19,7 @@ import numpy
 
 import waywiser
 from waywiser import table
+from waywiser.table import column_rounds
 from waywiser.table.column_join import joined
 from waywiser.table.column_rounds import by_keys, rounds
 from waywiser.table.columns import library_of
@@ -95,8 +96,11 @@ class Bench:
         return size / seconds
 
     def pieces(self, name: str, sizes: list[int], memory: bool = False) -> None:
-        """`sizes`: the bytes of pieces, in turns to each rank; half of what comes fits, with `memory`."""
-        group, count = self.group, (4 << 30) // self.scale // 8
+        """`sizes`: the bytes of pieces, in turns to each rank; half of what comes fits, with `memory`. On GPUs they go
+        from where they lie and gathered before, in turns, whatever their size.
+        """
+        group, count, usual = self.group, (4 << 30) // self.scale // 8, column_rounds._APART
+        ways = {"gathered": 1 << 60} | ({"straight": 1} if self.torch is not None else {})
         for size in sizes:
             rows = max(1, size // 8)
             lengths = numpy.full(count // rows, rows)
@@ -105,24 +109,28 @@ class Bench:
             data = {"v": self.numbered(group.rank * count, len(lengths) * rows)}
             wanted = {part: self.of_pieces(count, lengths, to, part) for part in range(group.rank, parts, group.size)}
             limit = 4 * count if memory and self.torch is not None else None
-            times, moved = [], None
+            times: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+            spilled = 0
             for turn in range(ROUNDS + 1):
-                moved = table.ColumnShuffle(group, data, parts=parts, memory=limit)
-                seconds, _ = self.timed(lambda: moved.insert(data, rows=lengths, to=to))  # noqa: B023
-                back, come = self.timed(lambda: dict(moved))  # noqa: B023
-                self.require(all(self.equal(come[part]["v"], wanted[part]) for part in wanted), name)
-                if turn:
-                    times.append((seconds, back))
-            middle, back = (statistics.median(each) for each in zip(*times, strict=True))
+                for way, column_rounds._APART in ways.items():
+                    moved = table.ColumnShuffle(group, data, parts=parts, memory=limit)
+                    seconds, _ = self.timed(lambda: moved.insert(data, rows=lengths, to=to))  # noqa: B023
+                    back, come = self.timed(lambda: dict(moved))  # noqa: B023
+                    self.require(all(self.equal(come[part]["v"], wanted[part]) for part in wanted), name)
+                    spilled = moved.spilled
+                    if turn:
+                        times[way].append((seconds, back))
+            column_rounds._APART = usual
             sent = 8 * count * (group.size - 1) / group.size
-            line = f"pieces of {size} B: {sent / middle / 1e9:.1f} GB/s a direction, {middle * 1e3:.2f} ms"
-            value = {"piece": size, "bytes_out": sent, "seconds": middle, "seconds_all": times}
-            if memory:
-                spilled = moved.spilled
-                rates = spilled / middle / 1e9, spilled / back / 1e9
-                line += f"; {spilled >> 20} MiB to the host at {rates[0]:.1f} GB/s, back at {rates[1]:.1f}"
-                value |= {"spilled": spilled, "seconds_back": back}
-            self.say(name, line, value)
+            for way, of_way in times.items():
+                middle, back = (statistics.median(each) for each in zip(*of_way, strict=True))
+                line = f"pieces of {size} B, {way}: {sent / middle / 1e9:.1f} GB/s a direction, {middle * 1e3:.2f} ms"
+                value = {"piece": size, "way": way, "bytes_out": sent, "seconds": middle, "seconds_all": of_way}
+                if memory:
+                    rates = spilled / middle / 1e9, spilled / back / 1e9
+                    line += f"; {spilled >> 20} MiB to the host at {rates[0]:.1f} GB/s, back at {rates[1]:.1f}"
+                    value |= {"spilled": spilled, "seconds_back": back}
+                self.say(name, line, value)
 
     def of_pieces(self, count: int, lengths: Any, to: Any, part: int) -> Any:
         begins = numpy.cumsum(lengths) - lengths

@@ -1,9 +1,12 @@
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
 #include "bindings/argument.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/group/inside.hpp"
 #include "waywiser/group/taken_message.hpp"
 
 namespace nb = nanobind;
@@ -109,6 +112,21 @@ PyFuture start_send(Group& self, const nb::object& data, const Argument<int>& to
   return {std::move(*future), data};
 }
 
+// Of each run: its first element, and how many.
+PyFuture start_send_runs(Group& self, const nb::object& data,
+                         const std::vector<std::pair<std::size_t, std::size_t>>& list, int to, nb::handle stream) {
+  std::vector<ElementRun> runs;
+  for (const auto& [first, count] : list) runs.push_back({first, count});
+  const ConstElements give = input(self, data);
+  const StreamUse use(self, stream, give.region.place);
+  std::optional<Future> future;
+  without_gil([&] {
+    use.settle(self);
+    future = send_runs(self, give, runs, to, 0);
+  });
+  return {std::move(*future), data};
+}
+
 PyFuture start_recv(Group& self, const nb::object& out, const Argument<int>& from, const Argument<int>& tag,
                     nb::handle stream, const nb::object& status) {
   const int source = from("source");
@@ -165,6 +183,7 @@ void bind_messages(nb::module_& m, nb::class_<Group>& type) {
   type.def("sendrecv", sendrecv, "data"_a.none(), "to"_a.none(), "out"_a.none(), "source"_a.none(), "tag"_a.none(),
            "stream"_a.none());
   type.def("start_send", start_send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());
+  type.def("start_send_runs", start_send_runs, "data"_a.none(), "runs"_a, "to"_a, "stream"_a.none());
   type.def("start_recv", start_recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none(),
            "status"_a.none() = nb::none());
   type.def("neighbor_exchange", neighbor_exchange, "neighbors"_a, "asked"_a);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -30,6 +31,10 @@ class GpuArray {
     for (std::size_t i = 0; i < count; ++i)
       if (values()[i] != first + static_cast<float>(i)) return false;
     return true;
+  }
+  bool is(const std::vector<float>& expected) {
+    copy(host_.region(), memory_.region());
+    return std::ranges::equal(values(), expected);
   }
   Elements elements() const { return {memory_.region().slice(0, count_ * sizeof(float)), DataType::float32}; }
   const Memory& memory() const { return memory_; }

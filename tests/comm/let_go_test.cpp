@@ -10,6 +10,7 @@
 #include "tests/comm/with_variable.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/message/fault_point.hpp"
+#include "waywiser/group/inside.hpp"
 
 namespace waywiser {
 namespace {
@@ -103,6 +104,17 @@ OneOperation from_gpu_to_gpu(int from) {
   };
 }
 
+OneOperation from_gpu_to_gpu_in_runs(int from) {
+  return [from](Group& group, Arrays& arrays) {
+    const int other = 1 - group.rank();
+    const Elements all = arrays.on_gpu->elements();
+    if (group.rank() != from) return group.recv(all, other), void();
+    const std::size_t third = all.count() / 3;
+    const ElementRun runs[] = {{third, all.count() - 2 * third}, {0, third}, {all.count() - third, third}};
+    send_runs(group, all, runs, other, 0).wait();
+  };
+}
+
 struct LetGoCase {
   const char* name;
   OneOperation operation;
@@ -144,6 +156,7 @@ std::vector<LetGoCase> cases_of(ProtocolStep step) {
     case ProtocolStep::piece: return {{"recv of 4 MiB out of a GPU", from_gpu_to_host, 4 << 20, false, true}};
     case ProtocolStep::gpu_copy:
       return {{"recv of 4 MiB from GPU to GPU", from_gpu_to_gpu(1), 4 << 20, false, true},
+              {"recv of runs of 4 MiB from GPU to GPU", from_gpu_to_gpu_in_runs(1), 4 << 20, false, true},
               {"send of 16 KiB from GPU to GPU", from_gpu_to_gpu(0), 16 << 10, false, true}};
     case ProtocolStep::round:
       return {{"all_reduce of 100 KiB", maximum, 100 << 10}, {"all_reduce of 4 MiB", maximum, 4 << 20}};

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import waywiser
 from waywiser import table
-from waywiser.table import column_rounds
+from waywiser.table import column_rounds, columns
 
 
 def in_library(data: dict[str, Any], library: str) -> table.Columns:
@@ -67,6 +67,8 @@ def runs(group: waywiser.Group, chance: Any, library: str) -> None:
     # Runs by their units, one by one together, and from where they lie.
     column_rounds._LONG = column_rounds._LONG_ODD = int(chance.choice([1, 1 << 40]))
     column_rounds._WHOLE = int(chance.choice([1, 64, 1 << 40]))
+    columns.NumPyColumns.sends_runs = bool(chance.integers(0, 2))  # as for arrays on GPUs
+    column_rounds._APART = int(chance.choice([1, 100, 4096]))
     column_rounds._FIRST = int(chance.choice([64, 4096, 1 << 27]))
     wanted: dict[int, list[Any]] = {part: [] for part in range(group.rank, parts, group.size)}
     moved = None

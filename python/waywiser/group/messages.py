@@ -109,6 +109,10 @@ class Messages(Rank):
             return Future(Nothing(), None)
         return Future(self._core.start_send(data, to, tag, stream_for(None, data)), None)
 
+    def _start_send_runs(self, data: Array, runs: list[tuple[int, int]], to: int) -> Future[None]:
+        """As start_send, of parts of an array as one message; of each: its first element, and how many."""
+        return Future(self._core.start_send_runs(data, runs, to, stream_for(None, data)), None)
+
     def start_recv(self, out: A, source: int, tag: int = 0, *, status: MessageStatus | None = None) -> Future[A]:
         """Begins to receive; the future returns `out`, which must not be used before. Raises as send."""
         if source == PROC_NULL:

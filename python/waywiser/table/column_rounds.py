@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.errors import InputError
 from waywiser.table.columns import Columns, Library, part_of_rows, rows_of
 
 if TYPE_CHECKING:
+    from waywiser.group.future import Future
     from waywiser.group.group import Group
 
 PIECE = 512 << 20  # bytes of one message, at most; two for each pair of ranks are under way
@@ -20,11 +21,13 @@ _UNIT = 16 << 10  # bytes that are gathered as one by their number, at most
 _LONG = 32 << 20  # of runs in the middle: these are gathered one by one
 _LONG_ODD = 256 << 10  # the same where a unit would be a few rows
 _WHOLE = 256 << 20  # a run goes from where it lies
+_APART = 2 << 20  # of runs in the middle: they go from where they lie, as parts of one message. Not tuned
 
 
 class Sorted(NamedTuple):
     """The rows of a rank by part, each part's in `runs` whose lengths all ranks are told. `order` has the numbers of
-    rows, in units of `unit` rows that stay together; None: run i of all begins at row `begins[i]`.
+    rows, in units of `unit` rows that stay together; None: run i of all begins at row `begins[i]`. `apart`: messages
+    are of runs from where they lie.
     """
 
     library: Library
@@ -33,6 +36,7 @@ class Sorted(NamedTuple):
     order: Any
     unit: int
     begins: list[int]
+    apart: bool = False
 
     @property
     def counts(self) -> list[int]:
@@ -58,18 +62,20 @@ def by_runs(library: Library, columns: Columns, rows: Sequence[int], to: Sequenc
     columns = {name: library.contiguous(array) for name, array in columns.items()}
     counts = numpy.bincount(owners, lengths, parts).astype(numpy.int64)
     if (numpy.diff(owners) >= 0).all():
-        return Sorted(library, columns, [[count] for count in counts.tolist()], None, 1, _before(counts.tolist()))
-    widest = max(_row_bytes(each) for each in columns.values())
+        in_one = [[count] for count in counts.tolist()]
+        return Sorted(library, columns, in_one, None, 1, _before(counts.tolist()), library.sends_runs)
+    narrowest, widest = (of(map(_row_bytes, columns.values())) for of in (min, max))
     unit = int(numpy.gcd.reduce(lengths)) or 1
     if unit * widest > _UNIT:
         unit = math.gcd(unit, max(1, _UNIT // widest))
     chosen = numpy.argsort(owners.astype(numpy.int16) if parts <= 1 << 15 else owners, kind="stable")
     begins = (numpy.cumsum(lengths) - lengths)[chosen]
     in_order = lengths[chosen]
-    if lengths.sum() * widest >= len(lengths) * (_LONG if unit * widest > _UNIT // 4 else _LONG_ODD):
+    apart = library.sends_runs and lengths.sum() * narrowest >= len(lengths) * _APART
+    if apart or lengths.sum() * widest >= len(lengths) * (_LONG if unit * widest > _UNIT // 4 else _LONG_ODD):
         ends = numpy.cumsum(numpy.bincount(owners, minlength=parts))[:-1]
         runs = [each.tolist() for each in numpy.split(in_order, ends)]
-        return Sorted(library, columns, runs, None, 1, begins.tolist())
+        return Sorted(library, columns, runs, None, 1, begins.tolist(), apart)
     units, begins = in_order // unit, begins // unit
     shift = library.numbers(begins - (numpy.cumsum(units) - units))
     order = library.repeat(shift, library.numbers(units)) + library.arange(int(units.sum()))
@@ -83,11 +89,21 @@ class _Gathering:
         self._rows = rows
         self._firsts = _before([*itertools.chain.from_iterable(rows.runs)])
 
+    def sending(self, group: Group, name: str, begin: int, end: int) -> Callable[[int], Future[None]]:
+        """What begins to send these rows to a rank; they are gathered from now on."""
+        if not self._rows.apart:
+            data = self.rows(name, begin, end)
+            return lambda to: group.start_send(data, to)
+        array = self._rows.columns[name]
+        values = math.prod(array.shape[1:])
+        runs = [(first * values, count * values) for first, count in self._runs(begin, end)]
+        return lambda to: group._start_send_runs(array, runs, to)
+
     def rows(self, name: str, begin: int, end: int, into: Any = None) -> Any:
         """A copy, or those of the table itself where they lie in one; with `into` copied there."""
         library, array, unit = self._rows.library, self._rows.columns[name], self._rows.unit
         if self._rows.order is None:
-            cuts = self._cuts(array, begin, end)
+            cuts = [array[first : first + count] for first, count in self._runs(begin, end)] or [array[:0]]
             return cuts[0] if len(cuts) == 1 and into is None else library.in_one(cuts, into)
         order = self._rows.order[begin // unit : end // unit]
         if unit == 1:
@@ -97,23 +113,24 @@ class _Gathering:
         found = library.take(array.reshape(len(array) // unit, *shape), order, into)
         return found.reshape(end - begin, *array.shape[1:])
 
-    def _cuts(self, array: Any, begin: int, end: int) -> list[Any]:
-        """Of the runs from row `begin` to row `end`."""
+    def _runs(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """From row `begin` to row `end`: where each begins in the table, and its rows."""
         found = []
         run = bisect_right(self._firsts, begin) - 1
         while begin < end:
             length = min(end, self._firsts[run + 1]) - begin
             first = self._rows.begins[run] + begin - self._firsts[run]
             if length > 0:
-                found.append(array[first : first + length])
+                found.append((first, length))
             begin, run = begin + length, run + 1
-        return found or [array[:0]]
+        return found
 
 
 class _Told(NamedTuple):
     """What a rank gives, as all ranks know it."""
 
     unit: int
+    apart: bool
     runs: list[list[int]]
 
 
@@ -122,11 +139,13 @@ def _tell(group: Group, rows: Sorted, parts: int) -> list[_Told]:
     import numpy
 
     numbers = [len(of_part) for of_part in rows.runs]
-    heads = group.all_gather(numpy.array([[rows.unit, *numbers]], numpy.int64)).reshape(group.size, parts + 1)
+    mine = numpy.array([[rows.unit, rows.apart, *numbers]], numpy.int64)
+    heads = group.all_gather(mine).reshape(group.size, parts + 2)
     lengths = numpy.array([*itertools.chain.from_iterable(rows.runs)], numpy.int64)
-    every = iter(group.all_gather(lengths, counts=heads[:, 1:].sum(1).tolist()).tolist())
+    every = iter(group.all_gather(lengths, counts=heads[:, 2:].sum(1).tolist()).tolist())
     return [
-        _Told(unit, [[*itertools.islice(every, number)] for number in of_rank]) for unit, *of_rank in heads.tolist()
+        _Told(unit, bool(apart), [[*itertools.islice(every, number)] for number in of_rank])
+        for unit, apart, *of_rank in heads.tolist()
     ]
 
 
@@ -177,9 +196,9 @@ def _moved(
     before: list[Any] = []
     turns = max((len(each) for each in (*gives.values(), *takes.values())), default=0)
     for turn in range(turns):
-        sent = [(to, gathering.rows(*gives[to][turn])) for to in to_others if turn < len(gives[to])]
+        sent = [(to, gathering.sending(group, *gives[to][turn])) for to in to_others if turn < len(gives[to])]
         now = [group.start_recv(takes[source][turn], source) for source in to_others if turn < len(takes[source])]
-        now += [group.start_send(data, to) for to, data in sent]
+        now += [send(to) for to, send in sent]
         for one in mine[turn * len(mine) // turns : (turn + 1) * len(mine) // turns]:
             gathering.rows(*one)
             for future in now:
@@ -195,10 +214,14 @@ def _moved(
 
 
 def _cuts(told: _Told, part: int, array: Any, piece: int, sent: int) -> Iterator[tuple[int, int]]:
-    """Of the rows of a part, at most `piece` bytes in each: long runs alone, short ones together. `sent`: as many
-    messages come before.
+    """Of the rows of a part, at most `piece` bytes in each: long runs alone, short ones together; or all `apart` in
+    messages that are as long as they may be. `sent`: as many messages come before.
     """
     width = max(1, _row_bytes(array))
+    if told.apart:
+        whole, rows = sum(told.runs[part]), max(1, piece // width)
+        yield from ((begin, min(begin + rows, whole)) for begin in range(0, whole, rows))
+        return
     limits = (min(piece, _FIRST << min(turn, 20)) for turn in itertools.count(sent))
     steps = (max(1, limit // width // told.unit) * told.unit for limit in limits)
     step = next(steps)

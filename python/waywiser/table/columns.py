@@ -18,6 +18,7 @@ class NumPyColumns:
 
     name = "NumPy"
     is_on_gpu = False
+    sends_runs = False  # from where they lie, as parts of one message
 
     def __init__(self, like: Any) -> None:
         import numpy
@@ -100,6 +101,7 @@ class TorchColumns:
         import torch
 
         self.torch, self.device, self.is_on_gpu = torch, like.device, like.is_cuda
+        self.sends_runs = like.is_cuda
         self._aside: Any = None  # a stream for copies to the host
 
     def words(self, array: Any) -> str:

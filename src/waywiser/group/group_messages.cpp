@@ -105,11 +105,11 @@ bool GroupMessages::send_at_once(const Call& call, const ConstElements& data, in
   return session_.engine().send_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
 }
 
-// None: too many messages are under way, and this one is short enough to go through the host. Long ones wait.
-std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call, ConstElements data) {
+// None: too many messages are under way, and this one may go through the host. Others wait.
+std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call, bool waits) {
   session_.gpus().shared_platform();  // throws before any rank hears of it
   auto number = session_.rts.take();
-  if (!number && data.region.bytes > longest_short)
+  if (!number && waits)
     session_.wait(
         call, [&] { return (number = session_.rts.take()).has_value(); },
         [] { return "none of " + std::to_string(rts_numbers) + " messages out of GPUs has been taken"; });
@@ -134,13 +134,36 @@ std::shared_ptr<Activity> GroupMessages::start_send(const ConstElements& data, i
   if (!of_gpu && send_at_once(call, data, label)) [[likely]]
     return {};
   if (of_gpu && is_announced(session_, data, members().peer(to)))
-    if (const auto number = announcement_number_for(call, data))
+    if (const auto number = announcement_number_for(call, data.region.bytes > longest_short))
       return started(std::make_shared<RendezvousSend>(session_, members(), call, label, data, *number));
   auto staging = of_gpu ? std::make_unique<Staging>(session_) : nullptr;
   const ConstElements here = staging ? staging->input(data) : data;
   auto transfer = std::make_shared<Transfer>(session_, call, core_.rank(), here.region.bytes);
   transfer->send(members(), to, label, here.region.data);
   return started(staged(std::move(transfer), std::move(staging)));
+}
+
+Future GroupMessages::begin_send_runs(const std::vector<ConstElements>& runs, int to, int label) {
+  if (runs.size() == 1) return begin_send(runs.front(), to, label);
+  core_.check_rank(to, "send to");
+  ConstElements all = runs.front();
+  all.region.bytes = 0;
+  std::vector<ConstRegion> regions;
+  for (const ConstElements& run : runs) all.region.bytes += regions.emplace_back(run.region).bytes;
+  if (is_staged(all)) {
+    const Call call = core_.next_call(CallKind::send, all, to);
+    const InCall in_call(session_, call);
+    const unsigned number = *announcement_number_for(call, true);
+    return future_of(
+        started(std::make_shared<RendezvousSend>(session_, members(), call, label, all, std::move(regions), number)));
+  }
+  auto copy = std::make_shared<std::vector<std::byte>>();
+  copy->reserve(all.region.bytes);
+  for (const ConstRegion& run : regions) copy->insert(copy->end(), run.data, run.data + run.bytes);
+  all.region.data = copy->data();
+  Future sent = begin_send(all, to, label);
+  if (sent.is_under_way()) sent.keep(std::move(copy));
+  return sent;
 }
 
 std::shared_ptr<Activity> GroupMessages::start_recv(const Elements& data, int from, int label) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "waywiser/collective/group_core.hpp"
 #include "waywiser/comm/elements.hpp"
@@ -24,6 +25,8 @@ class GroupMessages {
   void sendrecv(ConstElements data, int to, Elements into, int from, int label);
   void exchange(std::span<const Exchange> neighbors);
   Future begin_send(const ConstElements& data, int to, int label) { return future_of(start_send(data, to, label)); }
+  // One message of `runs`, at least one, all of one type and in one place.
+  Future begin_send_runs(const std::vector<ConstElements>& runs, int to, int label);
   Future begin_recv(const Elements& data, int from, int label) { return future_of(start_recv(data, from, label)); }
   // Takes any_source and any_tag. With a status the message may be shorter than `data`.
   Future begin_recv(Elements data, Envelope wanted, MessageStatus* status) {
@@ -48,7 +51,7 @@ class GroupMessages {
   Future future_of(std::shared_ptr<Activity> operation);
   void check_sendrecv(ConstElements data, int to, Elements into, int from, bool copies) const;
   bool send_at_once(const Call& call, const ConstElements& data, int label);
-  std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
+  std::optional<unsigned> announcement_number_for(const Call& call, bool waits);
   // Whether a receive may have to wait until an earlier one has got its message.
   bool has_wildcards() const noexcept { return wildcards_ && !wildcards_->empty(); }
   Wildcards& wildcards();

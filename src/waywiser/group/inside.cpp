@@ -1,5 +1,8 @@
 #include "waywiser/group/inside.hpp"
 
+#include <mutex>
+#include <vector>
+
 #include "waywiser/group/group_state.hpp"
 
 namespace waywiser {
@@ -31,6 +34,15 @@ std::string message_way(const Group& group, int rank, Place mine, Bytes bytes) {
   Session& session = session_of(group);
   if (!mine.is_gpu()) return session.engine().way_to(members_of(group)->peer(rank), bytes);
   return session.gpus().why_staged(in_job(group, rank)).empty() ? "direct" : "staged";
+}
+
+Future send_runs(const Group& group, const ConstElements& data, std::span<const ElementRun> runs, int to, int label) {
+  std::vector<ConstElements> parts;
+  for (const auto& [first, count] : runs)
+    if (count > 0) parts.push_back(data.slice(first, count));
+  if (parts.empty()) parts.push_back(data.slice(0, 0));
+  const std::lock_guard lock(*core_of(group));
+  return GroupMessages(*core_of(group)).begin_send_runs(parts, to, label);
 }
 
 LabelledMessages::LabelledMessages(const Group& group, CallKind kind)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -48,6 +49,14 @@ std::uint64_t process_of(const Group& group, int rank);
 // How a message to another rank goes out of this rank's memory at `mine`. Host memory: see Engine::way_to(). Out of a
 // GPU, once one has gone: "direct", into where it belongs, or "staged", for the reason of why_staged().
 std::string message_way(const Group& group, int rank, Place mine, Bytes bytes);
+
+struct ElementRun {
+  std::size_t first = 0, count = 0;
+};
+// Begins to send runs of an array as one message, for which the receiver has one array. Out of a GPU's memory they go
+// straight from where they lie to where they belong, if a copy reaches it; else they are gathered first. `data` must
+// live until the future is done. Throws as Group::send.
+Future send_runs(const Group& group, const ConstElements& data, std::span<const ElementRun> runs, int to, int label);
 
 // Messages between the ranks of a group that makes no other calls. Between two ranks those with one label arrive in
 // order. A message stays at its place until it is complete or cancelled.

@@ -109,11 +109,23 @@ GpuConnections::Connection* GpuConnections::reading_connection(Place source, Pla
 GpuConnections::Connection& GpuConnections::open(const Path& path) {
   if (chooser_ == nullptr && says_so_) say_that_there_is_no_plan();
   Connection& connection = connections_[pair_text(path) + " " + label(path)];
-  if (!connection.transport) {
-    connection.stream = platform_.open_stream(find_mechanism(path.mechanism)->works_on(path));
-    connection.transport = open_transport(path, {platform_});
-  }
+  if (!connection.transport) fill(connection, path);
   return connection;
+}
+
+void GpuConnections::fill(Connection& connection, const Path& path) {
+  connection.path = path;
+  connection.stream = platform_.open_stream(find_mechanism(path.mechanism)->works_on(path));
+  connection.transport = open_transport(path, {platform_});
+}
+
+GpuConnections::Connection& GpuConnections::beside(Connection& first) {
+  if (!first.beside) {
+    auto second = std::make_unique<Connection>();
+    fill(*second, first.path);
+    first.beside = std::move(second);
+  }
+  return *first.beside;
 }
 
 Stream& GpuConnections::stream(Place gpu) {

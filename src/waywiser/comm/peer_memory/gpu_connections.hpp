@@ -24,13 +24,17 @@ class GpuConnections {
   GpuConnections(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so);
 
   struct Connection {
+    Path path;
     std::unique_ptr<Transport> transport;
     std::unique_ptr<Stream> stream;
+    std::unique_ptr<Connection> beside;
   };
   // The plan's best path for the pair and size that this rank runs alone on `worker`, for which shared memory of other
   // ranks is opened. If the plan has none, a path is taken as without a plan, and a line on standard error says so.
   // Throws unavailable.
   Connection& connection(Place source, Place destination, Bytes bytes, Place worker);
+  // A second one by the path of the first: what the two move goes at the same time. Throws unavailable.
+  Connection& beside(Connection& first);
   // The same for the destination's GPU, which reads, if that is by the mechanism of the plan's fastest path; without a
   // plan a kernel. nullptr: there is none, or it does not reach the source. Throws unavailable.
   Connection* reading_connection(Place source, Place destination, Bytes bytes);
@@ -51,6 +55,7 @@ class GpuConnections {
   static Path by_kernel(const Copy& copy);
   void note_not_planned(const PlanRow* row, const Copy& copy, const Path& taken);
   Connection& open(const Path& path);
+  void fill(Connection& connection, const Path& path);
 
   Platform& platform_;
   PeerMemory& peers_;

@@ -40,9 +40,12 @@ class GpuConnections {
       : pool_(platform), reads_(reads), opens_(opens) {
     connection_ = {std::make_unique<explorer::ExploredTransport>(),
                    std::make_unique<explorer::ExploredStream>(devices, gpu(0))};
+    beside_ = {std::make_unique<explorer::ExploredTransport>(),
+               std::make_unique<explorer::ExploredStream>(devices, gpu(0))};
     copies_ = std::make_unique<explorer::ExploredStream>(devices, gpu(0));
   }
   Connection& connection(Place, Place, Bytes, Place) { return connection_; }
+  Connection& beside(Connection&) { return beside_; }
   Connection* reading_connection(Place, Place, Bytes) { return reads_ ? &connection_ : nullptr; }
   PeerMemory::Part open(const SharedRegion& shared, Place user) const {
     if (!opens_) throw Error(ErrorKind::unavailable, "this memory cannot be opened");
@@ -52,7 +55,7 @@ class GpuConnections {
   HostPool& pool() { return pool_; }
 
  private:
-  Connection connection_;
+  Connection connection_, beside_;
   std::unique_ptr<Stream> copies_;
   HostPool pool_;
   bool reads_, opens_;
