@@ -45,21 +45,29 @@ def times(turns: Turns, work: str, size: int, ways: list[str], count: int) -> di
     return found
 
 
-def paired(turns: Turns, work: str, size: int, way: str, rival: str, seconds: float) -> tuple[float, float, float, int]:
+def paired(turns: Turns, work: str, size: int, way: str, rival: str, seconds: float) -> dict[str, float | int]:
     """The median of the ratios of pairs next to each other, its 95 % interval and their number: until it is clear on
-    which side of 5 % it lies, or the time is over."""
-    until, ratios = time.monotonic() + seconds, []
+    which side of 5 % it lies, or the time is over. `same`: the median of as many pairs (less one) of one way twice, the
+    later turn over the one before, which lie between those: what noise alone makes of the ratio."""
+    until, ratios, same = time.monotonic() + seconds, list[float](), list[float]()
+    before = 0.0
     while True:
         for order in ((way, rival), (rival, way)):
             took = {each: turns.take(HOST, work, each, size) for each in order}
             ratios.append(took[way] / took[rival])
+            if before:  # of the same way
+                same.append(took[order[0]] / before)
+            before = took[order[1]]
         ratios.sort()
         half = math.ceil(0.98 * math.sqrt(len(ratios)))  # of the ranks of a median
         middle = len(ratios) // 2
         low, high = ratios[max(0, middle - half)], ratios[min(len(ratios) - 1, middle + half)]
         clear = len(ratios) >= LEAST_PAIRS and not low <= LIMIT < high
         if clear or time.monotonic() > until:
-            return statistics.median(ratios), low, high, len(ratios)
+            return {
+                "ratio": statistics.median(ratios), "low": low, "high": high, "pairs": len(ratios),
+                "same": statistics.median(same),
+            }  # fmt: skip
 
 
 def judged(turns: Turns, rows: list[PlanRow], why: Why, case: tuple[str, int], seconds: float) -> dict[str, object]:
@@ -71,11 +79,10 @@ def judged(turns: Turns, rows: list[PlanRow], why: Why, case: tuple[str, int], s
     first = times(turns, work, size, ways_of(HOST, work, size, why, processors()), LOOKS)
     others = {way: statistics.median(of) for way, of in first.items() if way != row.way}
     rival = min(others, key=lambda way: others[way])
-    ratio, low, high, pairs = paired(turns, work, size, row.way, rival, seconds)
-    found = {"work": work, "bytes": size, "way": row.way, "rival": rival}
-    interval = f"{low:.2f} to {high:.2f}, {pairs} pairs"
-    print(f"{work:<17}{size:>9}  {ratio:.3f} ({interval})  {row.way} beside {rival}", flush=True)
-    return {**found, "ratio": ratio, "low": low, "high": high, "pairs": pairs}
+    found = paired(turns, work, size, row.way, rival, seconds)
+    interval = f"{found['low']:.2f} to {found['high']:.2f}, {found['pairs']} pairs, one way twice {found['same']:.3f}"
+    print(f"{work:<17}{size:>9}  {found['ratio']:.3f} ({interval})  {row.way} beside {rival}", flush=True)
+    return {"work": work, "bytes": size, "way": row.way, "rival": rival, **found}
 
 
 def number(one: object, name: str) -> float:
@@ -103,8 +110,13 @@ def main() -> int:
             if number(one, "ratio") > LIMIT:
                 one["again"] = judged(turns, rows, why, case, asked.seconds)
     near = sum(number(one, "ratio") <= LIMIT for one in answers)
+    noise = sum(number(one, "same") > LIMIT for one in answers)
+    clear = sum(number(one, "low") > LIMIT for one in answers)
     wrong = sum(all(number(each, "low") > LIMIT for each in (one, one.get("again", {"low": 0}))) for one in answers)
     print(f"{near} of {len(answers)} choices are within 5 % of the fastest way: {found.storage}")
+    print(
+        f"{clear} are slower by more, beyond the interval; {noise} times one way twice differs as much by noise alone"
+    )
     print(f"{wrong} are slower by more, twice and beyond both intervals")
     if asked.json:
         chosen = [[row.operation, row.from_bytes, row.way, row.why] for row in rows]

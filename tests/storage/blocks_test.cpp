@@ -53,7 +53,11 @@ TEST_F(BlocksOfAFile, HeadAndTailOfAPartThatIsReadGoWithTheBlocksBesideThem) {
   EXPECT_EQ(ranges(FileUse::read, 0, 3 * block + 1, 2 * block), (Ranges{{0, 2 * block}, {2 * block, 3 * block + 1}}));
   EXPECT_EQ(ranges(FileUse::read, 5, 4 * block, 2 * block), (Ranges{{5, 2 * block}, {2 * block, 4 * block + 5}}));
   EXPECT_EQ(ranges(FileUse::read, 5, 3, block), (Ranges{{5, 8}}));
-  EXPECT_EQ(ranges(FileUse::write, 5, 2 * block, 8 * block), (Ranges{{block, 2 * block}}));
+  constexpr Bytes most = 256 << 10;  // that are one write through the page cache
+  EXPECT_EQ(ranges(FileUse::write, 0, 2 * block, 8 * block), (Ranges{{0, 2 * block}}));
+  EXPECT_EQ(ranges(FileUse::write, 0, 5120, 8 * block), Ranges{});
+  EXPECT_EQ(ranges(FileUse::write, 5, most, 2 * most), Ranges{});
+  EXPECT_EQ(ranges(FileUse::write, 5, most + 1, 2 * most), (Ranges{{block, most}}));
 }
 
 TEST_F(BlocksOfAFile, OnlyTheBlocksOfHeadAndTailBounce) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/storage/pieces.hpp"
 
 namespace waywiser {
@@ -10,6 +12,11 @@ namespace {
 
 bool is_whole(const StorageFile& file, const FilePart& piece) {
   return piece.offset % file.block() == 0 && piece.memory.bytes % file.block() == 0;
+}
+
+// One write is faster than one past the page cache and one through it.
+bool is_written_through_cache(const StorageFile& file, const FilePart& part) {
+  return !is_whole(file, part) && part.memory.bytes <= defaults::file_cached_tail;
 }
 
 }  // namespace
@@ -70,8 +77,10 @@ std::vector<FilePart> direct_pieces(FileUse use, const StorageFile& file, std::s
                                     Bytes chunk) {
   std::vector<FilePart> pieces;
   if (use == FileUse::write) {
-    pieces = cut(parts, chunk, file.block());
-    std::erase_if(pieces, [&](const FilePart& each) { return !is_whole(file, each); });
+    for (const FilePart& part : parts)
+      if (!is_written_through_cache(file, part))
+        std::ranges::copy_if(cut({&part, 1}, chunk, file.block()), std::back_inserter(pieces),
+                             [&](const FilePart& each) { return is_whole(file, each); });
     return pieces;
   }
   const Bytes step = std::max(chunk / file.block(), Bytes{1}) * file.block();
@@ -87,6 +96,10 @@ std::vector<FilePart> direct_pieces(FileUse use, const StorageFile& file, std::s
 
 void write_rest(const StorageFile& file, std::span<const FilePart> parts) {
   for (const FilePart& part : parts) {
+    if (is_written_through_cache(file, part)) {
+      file.transfer(FileUse::write, file.cached_descriptor(), part);
+      continue;
+    }
     const Bytes head = std::min((file.block() - part.offset % file.block()) % file.block(), part.memory.bytes);
     const Bytes tail = (part.memory.bytes - head) % file.block();
     if (head != 0) file.transfer(FileUse::write, file.cached_descriptor(), {part.offset, part.memory.slice(0, head)});

@@ -46,7 +46,7 @@ class BlockTransfer {
 
 // Pieces for direct access. Head and tail of a part that is read go with the blocks beside them, so that a piece has up
 // to a block more than `chunk`. Those of a write that are no whole blocks are written by write_rest(), when the others
-// are there: a page is never written both ways at once.
+// are there: a page is never written both ways at once. So are short parts as a whole where they have a head or a tail.
 std::vector<FilePart> direct_pieces(FileUse use, const StorageFile& file, std::span<const FilePart> parts, Bytes chunk);
 void write_rest(const StorageFile& file, std::span<const FilePart> parts);
 
