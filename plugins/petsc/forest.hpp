@@ -3,6 +3,7 @@
 #include <petsc/private/sfimpl.h>
 
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -64,5 +65,14 @@ PetscErrorCode make_ready(PetscSF sf, Forest& forest);
 Operation& free_operation(Forest& forest);
 // nullptr: none like it is under way.
 Operation* under_way(Forest& forest, const OperationKey& wanted);
+
+template <typename Function>
+PetscErrorCode without_exceptions(Function function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "waywiser: out of host memory");
+  }
+}
 
 }  // namespace waywiser_petsc

@@ -46,7 +46,9 @@ PetscErrorCode finish(PetscSF sf, PetscSFLink link, PetscSFDirection direction) 
 PetscErrorCode set_operations(PetscSF, PetscSFLink link) {
   PetscFunctionBegin;
   link->InitMPIRequests = nullptr;
-  link->StartCommunication = start;
+  link->StartCommunication = [](PetscSF sf, PetscSFLink of, PetscSFDirection direction) {
+    return without_exceptions([&] { return start(sf, of, direction); });
+  };
   link->FinishCommunication = finish;
   PetscFunctionReturn(PetscErrorCode(0));
 }
@@ -55,7 +57,7 @@ PetscErrorCode set_operations(PetscSF, PetscSFLink link) {
 
 const bool carries_links = true;
 
-// Buffers are never staged for MPI, whether or not it knows GPUs: MPI does not see them.
+// MPI does not see the buffers, so it may not know GPUs.
 void carry_links(PetscSF sf) {
   sf->ops->SetCommunicationOps = set_operations;
   sf->use_gpu_aware_mpi = PETSC_TRUE;

@@ -5,10 +5,11 @@
 namespace waywiser_petsc {
 
 // A link is what PETSc's basic type packs into and unpacks from, in host memory or in that of a GPU. What moves its
-// bytes can be set since PETSc 3.23, in a structure that only PETSc's sources declare. Without them no links are
-// carried.
+// bytes can be set since PETSc 3.23, in a structure that only PETSc's sources declare. Where they are, the library
+// carries all links, also those of hosts: a link takes a tag of the communicator, of which all ranks must take equally
+// many.
 extern const bool carries_links;
-// Of a new star forest: the library carries its links.
+// Of a new star forest of the basic type.
 void carry_links(PetscSF sf);
 
 }  // namespace waywiser_petsc

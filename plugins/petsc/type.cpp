@@ -4,7 +4,6 @@
 #include <petsc/private/sfimpl.h>
 
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "forest.hpp"
@@ -13,19 +12,13 @@
 namespace waywiser_petsc {
 namespace {
 
-template <typename Function>
-PetscErrorCode without_exceptions(Function function) {
-  try {
-    return function();
-  } catch (const std::bad_alloc&) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "waywiser: out of host memory");
-  }
-}
-
-// Of values in host memory.
-PetscErrorCode begin(PetscSF sf, Direction direction, MPI_Datatype type, const void* root, const void* leaf,
-                     void* target, MPI_Op op) {
+PetscErrorCode begin(PetscSF sf, Direction direction, MPI_Datatype type, PetscMemType root_memory, const void* root,
+                     PetscMemType leaf_memory, const void* leaf, void* target, MPI_Op op) {
   PetscFunctionBegin;
+  PetscCheck(
+      PetscMemTypeHost(root_memory) && PetscMemTypeHost(leaf_memory), PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "waywiser: the data of a star forest are on a GPU, which this plugin was not built for; use -sf_type basic, "
+      "or build it with the sources of PETSc 3.23 or later");
   Forest* forest = nullptr;
   PetscCall(forest_of(sf, &forest));
   PetscCall(make_ready(sf, *forest));
@@ -47,7 +40,6 @@ PetscErrorCode begin(PetscSF sf, Direction direction, MPI_Datatype type, const v
   PetscFunctionReturn(PetscErrorCode(0));
 }
 
-// Values in host memory have begun here, all others in the basic type.
 PetscErrorCode end(PetscSF sf, Direction direction, MPI_Datatype type, const void* root, const void* leaf, MPI_Op op) {
   PetscFunctionBegin;
   Forest* forest = nullptr;
@@ -55,44 +47,18 @@ PetscErrorCode end(PetscSF sf, Direction direction, MPI_Datatype type, const voi
   Unit unit;
   PetscCall(unit.set(type));
   Operation* begun = under_way(*forest, {direction, root, leaf, unit.bytes()});
-  if (begun == nullptr) {
-    PetscCheck(carries_links, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE,
-               "waywiser: no operation with these arrays and this unit has begun");
-    if (direction == Direction::root_to_leaf)
-      PetscCall(forest->basic.BcastEnd(sf, type, root, const_cast<void*>(leaf), op));
-    else
-      PetscCall(forest->basic.ReduceEnd(sf, type, leaf, const_cast<void*>(root), op));
-    PetscFunctionReturn(PetscErrorCode(0));
-  }
+  PetscCheck(begun != nullptr, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE,
+             "waywiser: no operation with these arrays and this unit has begun");
   PetscCall(begun->transfers.wait());
   PetscCall(begun->transfers.unpack(direction == Direction::root_to_leaf ? forest->leaves : forest->roots, unit, op));
   begun->under_way = false;
   PetscFunctionReturn(PetscErrorCode(0));
 }
 
-// The basic type packs what lies in the memory of a GPU, and the links carry it.
-PetscErrorCode links_of(PetscSF sf, Forest** forest) {
-  PetscFunctionBegin;
-  PetscCheck(carries_links, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "waywiser: the data of a star forest are on a GPU, for which this plugin was not built; use -sf_type "
-             "basic, or build it with the sources of PETSc 3.23 or later");
-  PetscCall(forest_of(sf, forest));
-  PetscCall(make_ready(sf, **forest));
-  PetscFunctionReturn(PetscErrorCode(0));
-}
-
-bool on_host(PetscMemType one, PetscMemType other) { return PetscMemTypeHost(one) && PetscMemTypeHost(other); }
-
 PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype type, PetscMemType root_memory, const void* root,
                            PetscMemType leaf_memory, void* leaf, MPI_Op op) {
-  return without_exceptions([&]() -> PetscErrorCode {
-    if (on_host(root_memory, leaf_memory)) return begin(sf, Direction::root_to_leaf, type, root, leaf, leaf, op);
-    PetscFunctionBegin;
-    Forest* forest = nullptr;
-    PetscCall(links_of(sf, &forest));
-    PetscCall(forest->basic.BcastBegin(sf, type, root_memory, root, leaf_memory, leaf, op));
-    PetscFunctionReturn(PetscErrorCode(0));
-  });
+  return without_exceptions(
+      [&] { return begin(sf, Direction::root_to_leaf, type, root_memory, root, leaf_memory, leaf, leaf, op); });
 }
 
 PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype type, const void* root, void* leaf, MPI_Op op) {
@@ -101,14 +67,8 @@ PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype type, const void* root, void* 
 
 PetscErrorCode reduce_begin(PetscSF sf, MPI_Datatype type, PetscMemType leaf_memory, const void* leaf,
                             PetscMemType root_memory, void* root, MPI_Op op) {
-  return without_exceptions([&]() -> PetscErrorCode {
-    if (on_host(root_memory, leaf_memory)) return begin(sf, Direction::leaf_to_root, type, root, leaf, root, op);
-    PetscFunctionBegin;
-    Forest* forest = nullptr;
-    PetscCall(links_of(sf, &forest));
-    PetscCall(forest->basic.ReduceBegin(sf, type, leaf_memory, leaf, root_memory, root, op));
-    PetscFunctionReturn(PetscErrorCode(0));
-  });
+  return without_exceptions(
+      [&] { return begin(sf, Direction::leaf_to_root, type, root_memory, root, leaf_memory, leaf, root, op); });
 }
 
 PetscErrorCode reduce_end(PetscSF sf, MPI_Datatype type, const void* leaf, void* root, MPI_Op op) {
@@ -173,14 +133,17 @@ PetscErrorCode create(PetscSF sf) {
   auto forest = std::make_unique<Forest>();
   forest->basic = ops;
   PetscCall(keep(sf, std::move(forest)));
-  ops.BcastBegin = bcast_begin;
-  ops.BcastEnd = bcast_end;
-  ops.ReduceBegin = reduce_begin;
-  ops.ReduceEnd = reduce_end;
+  if (carries_links) {
+    carry_links(sf);
+  } else {
+    ops.BcastBegin = bcast_begin;
+    ops.BcastEnd = bcast_end;
+    ops.ReduceBegin = reduce_begin;
+    ops.ReduceEnd = reduce_end;
+  }
   ops.View = view;
   ops.Reset = reset;
   ops.Destroy = destroy;
-  carry_links(sf);
   ops.CreateEmbeddedRootSF = nullptr;  // the general way, which takes the type from the options
   PetscCall(PetscObjectChangeTypeName(reinterpret_cast<PetscObject>(sf), "waywiser"));
   PetscFunctionReturn(PetscErrorCode(0));
