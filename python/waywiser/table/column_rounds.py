@@ -21,8 +21,9 @@ _UNIT = 16 << 10  # bytes that are gathered as one by their number, at most
 _LONG = 32 << 20  # of runs in the middle: these are gathered one by one
 _LONG_ODD = 256 << 10  # the same where a unit would be a few rows
 _WHOLE = 256 << 20  # a run goes from where it lies
-# Runs of this mean length go from where they lie, as parts of one message. A copy took 6 us to begin where two ranks shared an
-# H200, and runs of 256 KiB were 3 times slower so than gathered; NVLink carries 4 MiB in 11 us. Not measured on two GPUs.
+# Runs of this mean length go from where they lie, as parts of one message. Where two ranks shared an H200, a copy took
+# 6 us to begin, and runs of 256 KiB were 3 times slower so than gathered; NVLink carries 4 MiB in 11 us. On two GPUs it
+# has not been measured.
 _APART = 4 << 20
 
 
