@@ -174,8 +174,8 @@ def test_simulated_figures_are_nowhere_called_measured(tmp_path: Path) -> None:
     assert all("not measured" in text for text in told)
 
 
-def _second_socket(factor: float) -> Callable[[str, Json], None]:
-    """A class of other pairs with the same relation, `factor` times as slow."""
+def _second_socket(factor: float, operation: str = "") -> Callable[[str, Json], None]:
+    """A class of other pairs with the same relation, `factor` times as slow, or its `operation` only."""
 
     def change(name: str, value: Json) -> None:
         if name not in ("profile", "plan"):
@@ -190,14 +190,14 @@ def _second_socket(factor: float) -> Callable[[str, Json], None]:
             value["classes"] += [{**group, "name": "gpu>gpu NV18 #2"} for group in groups]
             more = [one for one in other["series"] if one["path"]["source"] == "gpu10" != one["path"]["destination"]]
             more = [one for one in more if one["path"]["destination"].startswith("gpu")]
-            for one in more:
+            for one in [one for one in more if operation in ("", one["operation"])]:
                 for point in one["points"]:
                     for key in ("seconds", "low", "high", "p50", "p99"):
                         point[key] *= factor
             value["series"] += more
         else:
             more = [row for row in other["rows"] if row.get("pairs", [[]])[0] == ["gpu10", "gpu11"]]
-            for row in more:
+            for row in [row for row in more if operation in ("", row["operation"])]:
                 for one in row["expected"]:
                     one["seconds"] *= factor
             value["rows"] += more
@@ -219,6 +219,15 @@ def test_classes_with_equal_figures_share_a_card(factor: float, cards: int, tmp_
     found = kinds(choices(profile, plan))
     members = [group for kind in found for group in (kind.shown, *kind.others)]
     assert sorted(members, key=str) == sorted(profile.classes, key=str)
+
+
+def test_classes_that_differ_in_what_no_card_shows_share_one(tmp_path: Path) -> None:
+    results = _results(tmp_path, _second_socket(3, "bidirectional"))
+    profile, plan = results.needed_profile(), results.plan
+    assert plan is not None
+    assert any("gpu10" in kind.shown.title for kind in kinds(choices(profile, plan)))
+    opening = render(results).split('id="machine"')[0]
+    assert opening.count('class="tile"') == 4 and "and 1 class like it (within 10 %)" in opening
 
 
 def test_two_sockets_have_few_cards_and_no_numbered_classes() -> None:

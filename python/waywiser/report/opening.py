@@ -15,6 +15,7 @@ from waywiser.units import format_bytes, format_percent, format_rate, format_sec
 
 _KICKER = "Paths between memories"
 _MOST_CARDS = 12
+_ON_CARDS = ("streaming", "latency")
 
 
 def hero(results: Results, title: str, rows: Sequence[Choice], todo: Sequence[Action]) -> Markup:
@@ -57,7 +58,8 @@ def _item(one: Action) -> Markup:
 
 
 def _cards(rows: list[Choice]) -> Markup | None:
-    """A card for each kind of pair: within one process, with the figures of two processes below."""
+    """A card for each kind of pair that differs in what cards show: within one process, with two processes below."""
+    rows = [row for row in rows if row.operation in _ON_CARDS]
     found = kinds(rows)
     alone = [kind for kind in found if kind.shown.processes == 1]
     told = {kind.shown.words for kind in alone}
