@@ -22,16 +22,19 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
 
 
-def _mpirun() -> list[str]:
-    """The mpirun beside this Python, from the wheel that mpi4py finds, else that of PATH; empty if there is none."""
-    beside = Path(sys.executable).with_name("mpirun")
-    mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
-    if mpirun is None:
-        return []
+def with_options(mpirun: str) -> list[str]:
+    """With what it needs here to start more ranks than cores, also as root."""
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
     if "Open MPI" not in version:
         return [mpirun]
     return [mpirun, "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+
+
+def _mpirun() -> list[str]:
+    """The mpirun beside this Python, from the wheel that mpi4py finds, else that of PATH; empty if there is none."""
+    beside = Path(sys.executable).with_name("mpirun")
+    mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
+    return [] if mpirun is None else with_options(mpirun)
 
 
 MPIRUN = _mpirun()
